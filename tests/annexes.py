@@ -19,6 +19,7 @@ ANNEXES = {
     "trajectories": Annex(verbs=("agreement", "judge", "reward")),
     "recorder": Annex(verbs=("record",)),
     "training": Annex(verbs=("finetune", "improve"), may_import=("web_agents", "trajectories")),
+    "live": Annex(verbs=("browse",), may_import=("web_agents", "trajectories", "recorder")),
     "viewer": Annex(verbs=("view",), may_import=("trajectories",)),
     "cluster": Annex(),
 }

@@ -37,6 +37,7 @@ PURPOSES = {
     "compare": "compare finished runs, paired by step and clustered by task",
     "judge": "ask a model whether trajectories have done their tasks",
     "agreement": "compare verdicts of judges with labels, with intervals over tasks",
+    "browse": "let an agent act in headless Chromium, and judge it by the page's state",
     "reward": "score finished tasks by programs over answers, addresses and stored pages",
     "view": "browse finished runs, or ground steps by hand",
     "cache": "list, prune or clear stored replies",

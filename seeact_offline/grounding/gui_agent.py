@@ -105,7 +105,7 @@ class AgentGrounding(Grounding):
         """`earlier`: steps of the task that are told with their screenshots. `grounder`: the agent that finds what this one describes; None: its own. `grounder_pack`: the templates of that, or of this one
         where it is asked again for the place of a TYPE that has none; None: nothing is asked twice."""
         self.form = form or QuestionOptions()
-        self._agent, self._pack, self._grounder_pack = agent, pack, grounder_pack
+        self.agent, self._pack, self._grounder_pack = agent, pack, grounder_pack
         self._strict, self._told_pictures = strict, earlier
         self.earlier = max(earlier, agent.fold.type_place == "last-click")
         self.asks_grounder = agent.grounder is not None
@@ -113,24 +113,24 @@ class AgentGrounding(Grounding):
 
     def questions(self, prepared: PreparedStep) -> list[Question]:
         """The first one. Raises RowError `bad_screenshot`."""
-        views = views_of(self._agent, prepared)
-        return [self._question(prepared, views[0], 0, self._target(prepared, views))]
+        views = views_of(self.agent, prepared)
+        return [self._question(prepared, views[0], 0, self.target(prepared, views))]
 
     def question(self, prepared: PreparedStep, offered: Sequence[str], index: int) -> Question:
         """The question of one view. Raises IndexError for that to a grounder, which depends on a reply."""
-        views = views_of(self._agent, prepared)
+        views = views_of(self.agent, prepared)
         number = range(len(views))[index]
-        return self._question(prepared, views[number], number, self._target(prepared, views))
+        return self._question(prepared, views[number], number, self.target(prepared, views))
 
     def reaches(self, prepared: PreparedStep) -> bool:
         """Tells whether some reply in the agent's language leads to a positive."""
-        return self._target(prepared, views_of(self._agent, prepared)).hits
+        return self.target(prepared, views_of(self.agent, prepared)).hits
 
     async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
         session = Session(model, prepared.step.key)
         try:
-            views = await in_thread(views_of, self._agent, prepared)
-            target = await in_thread(self._target, prepared, views)
+            views = await in_thread(views_of, self.agent, prepared)
+            target = await in_thread(self.target, prepared, views)
             last = self._last_view(prepared, views)
             last_click = _last_click(prepared.step)
             for index in range(last + 1):
@@ -166,10 +166,10 @@ class AgentGrounding(Grounding):
         talk = await session.converse(question)
         if talk.failure is not None:
             return AskedView(
-                question, talk.texts, (), Answer(failure=talk.failure, detail=talk.detail), self._agent, shown
+                question, talk.texts, (), Answer(failure=talk.failure, detail=talk.detail), self.agent, shown
             )
         acts, answer = self._read(talk.texts[-1], shown, last_click)
-        return AskedView(question, talk.texts, acts, answer, self._agent, shown)
+        return AskedView(question, talk.texts, acts, answer, self.agent, shown)
 
     async def ask_place(
         self, session: Session, prepared: PreparedStep, asked: AskedView, index: int, target: Target | None = None
@@ -188,16 +188,16 @@ class AgentGrounding(Grounding):
         """Tells whether a further question finds the place of this answer."""
         if answer.failure is not None or self._grounder_pack is None:
             return False
-        if self._agent.grounder is None:
+        if self.agent.grounder is None:
             return answer.op == "TYPE" and answer.place is None
         return answer.label is not None
 
     def _read(self, text: str, shown: Shown, last_click: Point | None) -> tuple[tuple[Act, ...], Answer]:
         try:
-            acts = self._agent.read(text, shown, self._strict)
+            acts = self.agent.read(text, shown, self._strict)
         except Unreadable as error:
             return (), Answer(failure=error.name, detail=str(error))
-        return acts, self._agent.answer(acts, shown, last_click, self._strict)
+        return acts, self.agent.answer(acts, shown, last_click, self._strict)
 
     def _read_place(self, text: str, shown: Shown) -> tuple[tuple[Act, ...], Answer]:
         """Reads the grounder's reply. `shown`: as it sees it."""
@@ -208,22 +208,22 @@ class AgentGrounding(Grounding):
         return acts, self._grounder.answer(acts, shown, None, self._strict)
 
     def _needs_grounder(self, prepared: PreparedStep, views: Sequence[Shown], index: int, answer: Answer) -> bool:
-        stops = self._agent.grounder is not None and self._agent.view.stops_at_truth
+        stops = self.agent.grounder is not None and self.agent.view.stops_at_truth
         return self.lacks_place(answer) and (not stops or index in _blocks_with_target(prepared, views))
 
     def _last_view(self, prepared: PreparedStep, views: Sequence[Shown]) -> int:
         """The view after which nothing more is shown; for an agent that stops by the truth, the one behind the last that holds it."""
-        if not self._agent.view.stops_at_truth:
+        if not self.agent.view.stops_at_truth:
             return len(views) - 1
         return min(max(_blocks_with_target(prepared, views), default=-1) + 1, len(views) - 1)
 
     def _question(self, prepared: PreparedStep, shown: Shown, index: int, target: Target | None) -> Question:
         step = prepared.step
         pack = _sized(self._pack, shown)
-        n, told = self._agent.history_steps, step.history[: len(step.history) - len(self._shown_steps(step))]
+        n, told = self.agent.history_steps, step.history[: len(step.history) - len(self._shown_steps(step))]
         told = told if n is None else told[-n:]
         text = pack.render_turn1(step.task, told)
-        ideal = "" if target is None else self._agent.scroll if index < target.view else target.reply
+        ideal = "" if target is None else self.agent.scroll if index < target.view else target.reply
         picture = self._picture(prepared, shown)
         return Question(
             index, (), pack.render_system(), (text,), (picture,), (ideal,), examples=self._told(prepared),
@@ -240,15 +240,15 @@ class AgentGrounding(Grounding):
             if step.screenshot is None or step.faults:
                 continue
             before = PreparedStep(step, Page(step.cleaned_html), PagePicture(step.screenshot), ())
-            views = views_of(self._agent, before)
-            target = self._target(before, views)
+            views = views_of(self.agent, before)
+            target = self.target(before, views)
             picture = self._picture(before, views[target.view])
             # the agent's own language, but for the element's words of a planner, and a value that might spell a token, escaped
             value = step.truth.operation.value
-            said = None if self._agent.grounder is not None or set("<[|") & set(value) else (value,)
+            said = None if self.agent.grounder is not None or set("<[|") & set(value) else (value,)
             turns += [
                 Message("user", f"Step {step.index + 1}", picture),
-                Message("assistant", self._agent.told(target.reply), inserted=said),
+                Message("assistant", self.agent.told(target.reply), inserted=said),
             ]
         return tuple(turns)
 
@@ -257,7 +257,7 @@ class AgentGrounding(Grounding):
     ) -> Question:
         """`shown`: as the grounder sees it."""
         assert self._grounder_pack is not None
-        finds, ideal = self._agent.grounder is not None, "" if target is None else target.answer
+        finds, ideal = self.agent.grounder is not None, "" if target is None else target.answer
         pack, wanted = _sized(self._grounder_pack, shown), answer.label or f"the field to type {answer.value!r} into"
         text = pack.render_turn1(wanted if self._grounder.speaks == {"CLICK"} else f"Click on {wanted}", ())
         return Question(
@@ -272,14 +272,14 @@ class AgentGrounding(Grounding):
     def _picture(self, prepared: PreparedStep, shown: Shown) -> Crop:
         return prepared.picture.crop(CropBox(*shown.part), size=shown.sent)
 
-    def _target(self, prepared: PreparedStep, views: Sequence[Shown]) -> Target:
+    def target(self, prepared: PreparedStep, views: Sequence[Shown]) -> Target:
         """The reply of one who knows the truth: the first that leads to a positive, in the first view that shows it."""
         truth = prepared.step.truth
         operation, positives = truth.operation, truth.positives
-        if self._agent.names_selected and operation.op == "SELECT" and truth.element_name is not None:
+        if self.agent.names_selected and operation.op == "SELECT" and truth.element_name is not None:
             operation = replace(operation, value=truth.element_name)
         last = self._last_view(prepared, views)
-        asked = _blocks_with_target(prepared, views) if self._agent.view.stops_at_truth else range(len(views))
+        asked = _blocks_with_target(prepared, views) if self.agent.view.stops_at_truth else range(len(views))
         for index, shown in enumerate(views[: last + 1]):
             if index not in asked:
                 continue
@@ -297,13 +297,13 @@ class AgentGrounding(Grounding):
         return self._written(operation.op, operation.value, corner, "None", shown, last)
 
     def _written(self, op: str, value: str, place: tuple[float, float], label: str, shown: Shown, index: int) -> Target:
-        what = place if self._agent.grounder is None else label or "the element"
+        what = place if self.agent.grounder is None else label or "the element"
         answer = self._grounder.write("CLICK", "", place, self._for_grounder(shown))
-        return Target(index, self._agent.write(op, value, what, shown), answer)
+        return Target(index, self.agent.write(op, value, what, shown), answer)
 
     def _place(self, target: Target, shown: Shown, step: Step) -> tuple[float, float] | None:
         answer = self._read(target.reply, shown, _last_click(step))[1]
-        asks = self._grounder_pack is not None and (self._agent.grounder is not None or answer.op == "TYPE")
+        asks = self._grounder_pack is not None and (self.agent.grounder is not None or answer.op == "TYPE")
         if answer.failure is None and answer.place is None and asks:
             return self._read_place(target.answer, self._for_grounder(shown))[1].place
         return answer.place

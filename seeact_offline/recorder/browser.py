@@ -55,7 +55,7 @@ NAMELESS_ROLES = frozenset(
 """Accessibility roles that add nothing to the tag."""
 _FINAL_COLUMNS = frozenset({"final_state", FINAL_SCREENSHOT})
 _POSITIVES = (Path(__file__).parent / "positives.js").read_text(encoding="utf-8")
-_INIT = """
+INIT = """
 (() => {
   // its packets to other machines need no host to be resolved
   delete window.RTCPeerConnection;
@@ -160,7 +160,7 @@ class Recorder:
                 self._browser.close()
                 self._launch(reachable)
             try:
-                with _Deadline(self._browser, self._options.deadline_s) as deadline:
+                with Deadline(self._browser, self._options.deadline_s) as deadline:
                     return self._steps(task, start, deadline)
             except RecursionError:
                 raise StepError("record_failed", f"task {task.task!r:.100}: a page that is nested too deeply") from None
@@ -171,28 +171,10 @@ class Recorder:
             self.refused |= set() if origin in self._reachable else {str(origin)}
 
     def _launch(self, reachable: frozenset[Origin]) -> None:
-        """Starts a browser that sends requests to these origins alone."""
-        from playwright.sync_api import Error
+        self._browser = launch(self._playwright, self._path, reachable, self._options.fonts)
+        self._reachable = reachable
 
-        # the first rule that fits counts
-        rules = ",".join([*sorted(f"MAP {one.place} {one.place}" for one in reachable), "MAP * ~NOTFOUND"])
-
-        # Chromium's sandbox does not work for root; other users keep it, because pages are untrusted
-        is_root = hasattr(os, "geteuid") and os.geteuid() == 0
-        environment = dict(os.environ) | ({"FONTCONFIG_FILE": str(self._options.fonts)} if self._options.fonts else {})
-        try:
-            self._browser = self._playwright.chromium.launch(
-                executable_path=self._path,
-                args=[*FLAGS, f"--host-resolver-rules={rules}"],
-                chromium_sandbox=not is_root,
-                env=environment,
-            )
-            self._reachable = reachable
-        except Error as error:
-            reason = " ".join(error.message.split())[:200]
-            raise InputError("browser", sentence=f"the browser at {self._path} does not start: {reason}") from None
-
-    def _steps(self, task: TaskScript, start: str, deadline: _Deadline) -> list[StepRecord]:
+    def _steps(self, task: TaskScript, start: str, deadline: Deadline) -> list[StepRecord]:
         from playwright.sync_api import Error
 
         states: list[_PageState] = []
@@ -205,13 +187,13 @@ class Recorder:
             page = context.new_page()
             page.set_default_timeout(1000 * self._options.timeout_s)
             page.clock.set_fixed_time(CLOCK)
-            page.add_init_script(_INIT)
+            page.add_init_script(INIT)
             session = context.new_cdp_session(page)
             page.goto(start)
             for number in range(len(task.actions)):
                 action = task.actions[number]
                 states.append(self._state(page, session, action, task.check))
-                _act(_find(page, action), action)
+                carry_out(find(page, action), action)
                 deadline.restart()
             if task.check or not _FINAL_COLUMNS.isdisjoint(self._options.columns):
                 final = self._capture(page, session, task.check)
@@ -257,13 +239,13 @@ class Recorder:
 
     def _capture(self, page: Page, session: CDPSession, check: tuple[Condition, ...]) -> _Capture:
         """The page at rest, scrolled to its top."""
-        _settle(page)
+        settle(page)
         page.evaluate("() => scrollTo(0, 0)")
         columns = self._options.columns
         return _Capture(
             picture=page.screenshot(full_page=True, animations="disabled", caret="hide", type="png"),
             tree=snapshot_tree(session.send("DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES)})),
-            checked=tuple(_evaluate(page, condition) for condition in check),
+            checked=tuple(evaluate(page, condition) for condition in check),
             state=PageState(page.url, *page.evaluate("() => [[innerWidth, innerHeight], [scrollX, scrollY]]")),
             measured=page.evaluate(MEASURE) if "layout" in columns else [],
             accessible=session.send("Accessibility.getFullAXTree")["nodes"] if "accessibility_tree" in columns else [],
@@ -274,10 +256,10 @@ class Recorder:
         capture = self._capture(page, session, check)
         if check and all(capture.holds):
             raise StepError("check_failed", "expected a check that does not hold before this action, got one that does")
-        target = _find(page, action)
+        target = find(page, action)
         target.scroll_into_view_if_needed()
-        hit = [] if action.frame else _same_box(target, session)
-        return _PageState(capture, hit, _action_text(target, session, hit, action))
+        hit = [] if action.frame else same_box(target, session)
+        return _PageState(capture, hit, action_text(target, session, hit, action))
 
     def _recorded(
         self, task: TaskScript, capture: _Capture, final: _Capture | None, ids: Mapping[int, int], base: str
@@ -319,13 +301,35 @@ class Recorder:
             operation=task.actions[index].operation,
             raw_html=raw_html(state.capture.tree) if self._options.raw_html else "",
             cleaned_html=cleaned_html(page),
-            elements=tuple(_elements(page, state.hit)),
+            elements=tuple(element_records(page, state.hit)),
             screenshot=encoded,
             recorded=recorded,
         )
 
 
-class _Deadline:
+def launch(playwright: Any, path: str, reachable: frozenset[Origin], fonts: Path | None) -> Any:
+    """Starts a browser that sends requests to these origins alone. Raises InputError where it does not start."""
+    from playwright.sync_api import Error
+
+    # the first rule that fits counts
+    rules = ",".join([*sorted(f"MAP {one.place} {one.place}" for one in reachable), "MAP * ~NOTFOUND"])
+
+    # Chromium's sandbox does not work for root; other users keep it, because pages are untrusted
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    environment = dict(os.environ) | ({"FONTCONFIG_FILE": str(fonts)} if fonts else {})
+    try:
+        return playwright.chromium.launch(
+            executable_path=path,
+            args=[*FLAGS, f"--host-resolver-rules={rules}"],
+            chromium_sandbox=not is_root,
+            env=environment,
+        )
+    except Error as error:
+        reason = " ".join(error.message.split())[:200]
+        raise InputError("browser", sentence=f"the browser at {path} does not start: {reason}") from None
+
+
+class Deadline:
     """Kills the browser unless it is restarted in time: nothing else ends a page whose script never returns. A context manager."""
 
     def __init__(self, browser: Any, seconds: float) -> None:
@@ -334,13 +338,17 @@ class _Deadline:
         known = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
         self._pid = next(int(one["id"]) for one in known if one["type"] == "browser")
 
-    def __enter__(self) -> _Deadline:
+    def __enter__(self) -> Deadline:
         self._timer = threading.Timer(self._seconds, self._kill)
         self._timer.daemon = True
         self._timer.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    def pause(self) -> None:
+        """Counts no time until it is restarted."""
         self._timer.cancel()
 
     def restart(self) -> None:
@@ -399,7 +407,7 @@ def find_chromium(path: str | None = None) -> str:
     return found
 
 
-def _find(page: Page, action: Action) -> Locator:
+def find(page: Page, action: Action) -> Locator:
     scope = page.frame_locator(action.frame) if action.frame else page
     found = scope.locator(action.selector).filter(visible=True)
     found.first.wait_for(state="visible")
@@ -409,7 +417,7 @@ def _find(page: Page, action: Action) -> Locator:
     return found
 
 
-def _act(target: Locator, action: Action) -> None:
+def carry_out(target: Locator, action: Action) -> None:
     done: dict[str, Callable[[], object]] = {
         "CLICK": lambda: target.click(),
         "TYPE": lambda: target.fill(action.operation.value),
@@ -420,7 +428,7 @@ def _act(target: Locator, action: Action) -> None:
     done[action.operation.original_op]()
 
 
-def _evaluate(page: Page, condition: Condition) -> _Result:
+def evaluate(page: Page, condition: Condition) -> _Result:
     if condition.selector is None:
         address = urlunsplit(("", "", *urlsplit(page.url)[2:]))
         return _Result(str(condition.url) in address, address)
@@ -436,7 +444,7 @@ def _evaluate(page: Page, condition: Condition) -> _Result:
     return _Result(any(wanted in text for text in texts), texts)
 
 
-def _settle(page: Page) -> None:
+def settle(page: Page) -> None:
     """Waits until the page has loaded, its network is quiet and two frames were drawn in its fonts; the last two for at most five
     seconds each."""
     from playwright.sync_api import TimeoutError as TooLong
@@ -447,7 +455,7 @@ def _settle(page: Page) -> None:
     page.evaluate(_REST)
 
 
-def _same_box(target: Locator, session: CDPSession) -> list[int]:
+def same_box(target: Locator, session: CDPSession) -> list[int]:
     """Backend node ids of the target and of all other elements with its box."""
     target.evaluate("(el) => { window.__recorderTarget = el; }")
     handle = session.send("Runtime.evaluate", {"expression": "window.__recorderTarget"})["result"]["objectId"]
@@ -461,7 +469,7 @@ def _same_box(target: Locator, session: CDPSession) -> list[int]:
     return [int(session.send("DOM.describeNode", {"objectId": o})["node"]["backendNodeId"]) for o in objects]
 
 
-def _action_text(target: Locator, session: CDPSession, hit: list[int], action: Action) -> str:
+def action_text(target: Locator, session: CDPSession, hit: list[int], action: Action) -> str:
     """`[role]  name -> OP: value`, as in the data set."""
     role = name = ""
     if hit:
@@ -475,7 +483,7 @@ def _action_text(target: Locator, session: CDPSession, hit: list[int], action: A
     return f"[{role}]  {xml_text(name)[:NAME_CHARS].strip()} -> {action.operation.original_op}{value}"
 
 
-def _elements(page: Node, hit: list[int]) -> Iterator[ElementRecord]:
+def element_records(page: Node, hit: list[int]) -> Iterator[ElementRecord]:
     """Every element of the cleaned page as a candidate, in document order; the elements hit are the positives."""
     places = {node: place for place, node in enumerate(hit)}
     first_hit = True

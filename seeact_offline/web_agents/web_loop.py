@@ -156,7 +156,7 @@ class WebAgentGrounding(Grounding):
         `open_tokenizer` takes it, by which long observations are cut. `thoughts`: the model's own at earlier steps; None: a neutral
         line for each."""
         self.form = form or QuestionOptions()
-        self._web, self._agent, self._pack = web, web.agent, pack
+        self.web, self._agent, self._pack = web, web.agent, pack
         self.observation = observation or next(iter(web.observations))
         self._captioner, self._max_turns, self._strict = captioner, max_turns, strict
         self._captions: dict[StepKey, Captions] = {} if captioner is None else dict(captioner.known)
@@ -172,17 +172,17 @@ class WebAgentGrounding(Grounding):
 
     def questions(self, prepared: PreparedStep) -> list[Question]:
         """The first one. Raises RowError."""
-        windows = self._windows(prepared)
-        return [self._question(windows, self._target(windows), self._past(prepared.step), Turn())]
+        windows = self.windows(prepared)
+        return [self._question(windows, self.target(windows), self._past(prepared.step), Turn())]
 
     def past_questions(self, prepared: PreparedStep, replies: Sequence[Sequence[str]]) -> Iterator[PastQuestion]:
         """The questions of the dialogue in which these replies came, the texts of each. Raises RowError."""
-        windows = self._windows(prepared)
-        target, past, turn = self._target(windows), self._past(prepared.step), Turn()
+        windows = self.windows(prepared)
+        target, past, turn = self.target(windows), self._past(prepared.step), Turn()
         for texts in replies:
             question, seen = self._question(windows, target, past, turn), windows.at(turn.top).shown
             act, answer = self._read(texts[-1], seen) if texts else (None, Answer())
-            yield PastQuestion(question, seen.window, "" if act is None else self._web.grammar.write(act))
+            yield PastQuestion(question, seen.window, "" if act is None else self.web.grammar.write(act))
             asked = AskedWindow(question, tuple(texts), act, answer, seen)
             following = self._next(windows, turn, asked) if texts else None
             if following is None:
@@ -191,17 +191,16 @@ class WebAgentGrounding(Grounding):
 
     def reaches(self, prepared: PreparedStep) -> bool:
         """Tells whether some dialogue within the turns leads to a positive."""
-        return self._target(self._windows(prepared)).hits
+        return self.target(self.windows(prepared)).hits
 
     async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
         session = Session(model, prepared.step.key)
         notes: Counter[str] = Counter()
         turn = Turn()
         try:
-            if self._captioner is not None:
-                await self._caption(self._captioner, prepared, session)
-            windows = await in_thread(self._windows, prepared)
-            target = await in_thread(self._target, windows)
+            await self.caption(prepared, session)
+            windows = await in_thread(self.windows, prepared)
+            target = await in_thread(self.target, windows)
             notes.update({target.cause} - {""} | (windows.scene.fall_backs - OF_EVERY_ROW))
             past = await in_thread(self._past, prepared.step)
             notes["without_thought"] = past.n_without_thought
@@ -248,8 +247,12 @@ class WebAgentGrounding(Grounding):
             act, answer = self._read(talk.texts[-1], seen)
         return AskedWindow(question, talk.texts, act, answer, seen)
 
-    async def _caption(self, captioner: Captioner, prepared: PreparedStep, session: Session) -> None:
-        """Captions the step's pictures, and those of the step before, whose names may be told. Raises CallError and RowError."""
+    async def caption(self, prepared: PreparedStep, session: Session) -> None:
+        """Captions the step's pictures, and those of the step before, whose names may be told; nothing without a captioner. Raises CallError
+        and RowError."""
+        captioner = self._captioner
+        if captioner is None:
+            return
         for step in prepared.step.earlier[-1:]:
             if step.key not in self._captions and step.screenshot is not None and not step.faults:
                 with suppress(RowError):
@@ -258,14 +261,14 @@ class WebAgentGrounding(Grounding):
         if prepared.step.key not in self._captions:
             self._captions[prepared.step.key] = await captioner.captions(prepared, session)
 
-    def _windows(self, prepared: PreparedStep) -> PageWindows:
+    def windows(self, prepared: PreparedStep) -> PageWindows:
         """Raises RowError."""
         captions = self._captions.get(prepared.step.key, {}) if "captions" in self.observation else None
         cut = open_tokenizer(self._tokenizer).cut
         scene = Scene(prepared.step, prepared.page, prepared.picture, captions, cut)
-        return PageWindows(self._web, self._web.observations[self.observation], scene)
+        return PageWindows(self.web, self.web.observations[self.observation], scene)
 
-    def _target(self, windows: PageWindows) -> Target:
+    def target(self, windows: PageWindows) -> Target:
         """The target with the ideal reply."""
         found = windows.find()
         if found.label is not None and found.n_scrolls < self._max_turns:
@@ -284,7 +287,7 @@ class WebAgentGrounding(Grounding):
 
     def _question(self, windows: PageWindows, target: Target | None, past: Past, turn: Turn) -> Question:
         seen = windows.at(turn.top)
-        if turn.correction and self._web.correction == "alone":
+        if turn.correction and self.web.correction == "alone":
             message = Message("user", turn.correction)
         else:
             texts = (turn.last_action,) if turn.last_action else past.texts
@@ -292,7 +295,7 @@ class WebAgentGrounding(Grounding):
             task, address = windows.step.task, windows.scene.address
             warning = past.warning if turn.index == 0 else ""
             message = self._message(task, address, seen.shown, is_first, texts, turn.correction, warning)
-        *before, last = self._web.clip((*past.messages, *turn.said, message), self._strict)
+        *before, last = self.web.clip((*past.messages, *turn.said, message), self._strict)
         leads = {name: node for name, node in seen.leads.items() if node and seen.shown.labels[name].is_shown}
         ideal = ""
         if target is not None:
@@ -313,8 +316,8 @@ class WebAgentGrounding(Grounding):
         warning: str = "",
     ) -> Message:
         """An observation as it is sent, with the task where it is the first of a dialogue or stands alone."""
-        if not is_first and self._web.head:
-            head = f"{self._web.head} {warning}" if warning else self._web.head
+        if not is_first and self.web.head:
+            head = f"{self.web.head} {warning}" if warning else self.web.head
             text = "\n".join([*filter(None, [correction]), head, seen.text])
         else:
             values = {**self._pack.values, "observation": seen.text, "address": address or "not known"}
@@ -326,9 +329,9 @@ class WebAgentGrounding(Grounding):
         n_untold = max(0, len(step.history) - len(step.earlier))
         earlier = list(zip(step.earlier, step.history[n_untold:], strict=False))
         told = [(one.key, self._told(one), text) for one, text in earlier]
-        if not self._web.head:
+        if not self.web.head:
             # the action with what it names, as VisualWebArena remembers it
-            read = self._web.grammar.read
+            read = self.web.grammar.read
             lines = [
                 text if one is None else remembered(read(one.reply)[0], one.seen.labels[one.label].words)
                 for _, one, text in told
@@ -357,7 +360,7 @@ class WebAgentGrounding(Grounding):
             with suppress(RowError):
                 if step.screenshot is not None and not step.faults:
                     before = PreparedStep(step, Page(step.cleaned_html), PagePicture(step.screenshot), ())
-                    windows = self._windows(before)
+                    windows = self.windows(before)
                     found = windows.find()
                     if found.label is not None:
                         reply = self._ideal(step, found.label)
@@ -371,7 +374,7 @@ class WebAgentGrounding(Grounding):
     def _warning(self, windows: PageWindows, seen: SeenWindow, label: str) -> str:
         """WebVoyager's note where a text was typed into what is no text field."""
         node = seen.leads[label]
-        if self._web.correction != "alone" or windows.step.operation.op == "CLICK" or node is None:
+        if self.web.correction != "alone" or windows.step.operation.op == "CLICK" or node is None:
             return ""
         element = next(one for one in windows.scene.elements if one.id == node)
         kind = text_field_kind(element)
@@ -409,7 +412,7 @@ class WebAgentGrounding(Grounding):
         shown = Message("user", question.turns[0], question.pictures[0])
         said = Message("assistant", question.reply_prefix + texts[-1])
         following = Turn(turn.index + 1, top, (*turn.said, shown, said), correction)
-        if self._web.correction != "last action":
+        if self.web.correction != "last action":
             return following
         act = asked.act
         return replace(following, correction="", last_action=correction or (remembered(act) if act else ""))
@@ -417,11 +420,11 @@ class WebAgentGrounding(Grounding):
     def correction(self, asked: AskedWindow) -> str:
         """The words that follow a reply without an action, with a label that is not there, or whose action failed."""
         text, act, answer = asked.texts[-1], asked.act, asked.answer
-        if self._web.correction != "last action":
+        if self.web.correction != "last action":
             return PARTS_MISSING if answer.failure == MissingPart.name else CANNOT_ACT
         if act is None:
             return UNREADABLE_REPLY.format(said=text[-LONGEST_SAID:].strip())
-        return NO_SUCH_LABEL.format(said=self._web.grammar.write(act))
+        return NO_SUCH_LABEL.format(said=self.web.grammar.write(act))
 
 
 def _shown(windows: PageWindows, seen: Observation) -> Shown:
@@ -440,11 +443,11 @@ def _clip_open(messages: Sequence[Message], strict: bool) -> tuple[Message, ...]
 WEB_AGENTS: Mapping[str, WebAgent] = {
     "webvoyager": WebAgent(
         WEBVOYAGER, GRAMMARS["webvoyager"], {"som": observations.observe_webvoyager},
-        lambda messages, strict: clip(messages, 3), OBSERVATION, "alone", names_elements=True,
+        lambda messages, strict: clip(messages, 3), OBSERVATION, "alone", names_elements=True, presses_enter=True,
     ),
     "webvoyager-text": WebAgent(
         WEBVOYAGER_TEXT, GRAMMARS["webvoyager-text"], {"tree": observations.observe_webvoyager_text},
-        lambda messages, strict: clip(messages, 1, "all" if strict else "observations"), OBSERVATION, "alone",
+        lambda messages, strict: clip(messages, 1, "all" if strict else "observations"), OBSERVATION, "alone", presses_enter=True,
     ),
     "visualwebarena": WebAgent(
         VISUALWEBARENA, GRAMMARS["visualwebarena"],
@@ -454,7 +457,7 @@ WEB_AGENTS: Mapping[str, WebAgent] = {
     ),
     "openwebvoyager": WebAgent(
         OPENWEBVOYAGER, GRAMMARS["openwebvoyager"],
-        {"image+tree": observations.observe_open}, _clip_open, OPEN_OBSERVATION, "above",
+        {"image+tree": observations.observe_open}, _clip_open, OPEN_OBSERVATION, "above", presses_enter=True,
     ),
 }  # fmt: skip
 """The web agents by name."""

@@ -31,6 +31,8 @@ class WebAgent:
     """Place of a correction: in a message of its own, above the next observation, or in place of the last action."""
     names_elements: bool = False
     """True: a label is its element; False: the place that it points at decides."""
+    presses_enter: bool = False
+    """True if its typing ends with Enter, which its language does not say."""
 
 
 @dataclass(frozen=True, slots=True)

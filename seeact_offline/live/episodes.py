@@ -1,0 +1,366 @@
+"""One episode: a task, an agent, and a browser, until the agent stops or a rule ends it.
+
+The state is checked after every action, and where the agent stopped; it is told neither. An error of the browser ends in a new attempt from
+the start, and at last in an end without a verdict.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from seeact_offline.agents import Act
+from seeact_offline.grounding import PreparedStep
+from seeact_offline.grounding.conversation import Session
+from seeact_offline.live.acting import ActFailed, carry_out
+from seeact_offline.live.pages import LiveSession, PageView
+from seeact_offline.live.rules import ANSWERED, ERROR, STOPPED, StopRules
+from seeact_offline.live.speakers import Move, Speaker
+from seeact_offline.ranking import Scores
+from seeact_offline.recorder.browser import Deadline, find, same_box
+from seeact_offline.recorder.browser import carry_out as carry_out_recorded
+from seeact_offline.recorder.origins import Origin, served
+from seeact_offline.recorder.script import Action, TaskScript
+from seeact_offline.records import Model, Operation, Step, StepError, Usage
+from seeact_offline.runs.prepare import prepare
+
+ORACLE, RANDOM = "oracle", "random"
+ATTEMPTS = 3
+"""Attempts at an episode that the browser ends."""
+DEADLINE_S = 60.0
+"""Seconds between two observations, with settling and acting; the model's time does not count."""
+FIND_MS = 2_000
+"""Milliseconds for a recorded element to appear."""
+CLICKED = frozenset({"a", "button", "summary", "label", "li", "td"})
+TYPED = frozenset({"input", "textarea"})
+T = TypeVar("T")
+Ask = Callable[[Coroutine[Any, Any, T]], T]
+"""Runs a coroutine where the model lives."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveStep:
+    """One question, and what came of it."""
+
+    action: str
+    """The action in the agent's words; empty where there is none."""
+    reply: str
+    thought: str
+    address: str
+    """Of the page before the action."""
+    png: bytes
+    failure: str = ""
+    """Name of what is wrong with the reply."""
+    problem: str = ""
+    """Reason why the action could not be carried out."""
+    helped: bool = False
+    """True if the recorded act was carried out in its place."""
+    events: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Episode:
+    """What became of a task."""
+
+    task: TaskScript
+    steps: list[LiveStep] = field(default_factory=list)
+    end: str = ""
+    detail: str = ""
+    answer: str | None = None
+    done: bool | None = None
+    """Whether the task's state held where the agent stopped; None without a verdict."""
+    reached: bool | None = None
+    """Whether it held after any action."""
+    last_png: bytes | None = None
+    last_address: str = ""
+    usage: Usage = field(default_factory=Usage)
+    model_s: float = 0.0
+    browser_s: float = 0.0
+    attempts: int = 1
+
+    @property
+    def n_helped(self) -> int:
+        return sum(step.helped for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeOptions:
+    """What all episodes of a run share."""
+
+    rules: StopRules
+    pilot: str = ""
+    """`oracle`: the model is given the recorded acts; `random`: acts drawn by chance; empty: nothing."""
+    helped: bool = True
+    """True if the oracle's act is replaced by the recorded one where its language cannot say that."""
+    seed: int = 0
+    top_k: int = 50
+    needs_picture: bool = True
+    allowed: frozenset[Origin] = frozenset()
+    deadline_s: float = DEADLINE_S
+
+
+def run_episode(
+    task: TaskScript, open_browser: Callable[[str], Any], speaker: Callable[[], Speaker], scores: Scores | None, model: Model, ask: Ask[Any],
+    options: EpisodeOptions,
+) -> Episode:  # fmt: skip
+    """Runs one episode. `open_browser`: an address -> a browser that reaches its origin, a new one where the last has ended. `ask`: see `Ask`.
+
+    Raises only what must stop the run: OutOfBudget and errors of the model's set-up. A failing browser or server is the end `error`.
+    """
+    from playwright.sync_api import Error
+
+    episode = Episode(task)
+    for attempt in range(1, ATTEMPTS + 1):
+        # what an attempt was asked is paid, whatever became of it
+        episode = Episode(task, usage=episode.usage, attempts=attempt)
+        try:
+            with served(task.start, task.served) as start:
+                browser = open_browser(start)
+                running = _Running(episode, speaker(), scores, model, ask, options)
+                with Deadline(browser, options.deadline_s) as deadline:
+                    running.run(browser, start, deadline)
+            return episode
+        except Error as error:
+            episode.end, episode.detail = ERROR, " ".join(error.message.split())[:300]
+            if "deadline" in locals() and deadline.passed:
+                episode.detail = f"a step was not done within {options.deadline_s:g} s"
+        except StepError as error:
+            # the model's server: what could be tried again was
+            episode.end, episode.detail = ERROR, str(error)[:300]
+            return episode
+    return episode
+
+
+class _Running:
+    def __init__(
+        self, episode: Episode, speaker: Speaker, scores: Scores | None, model: Model, ask: Ask[Any], options: EpisodeOptions
+    ) -> None:  # fmt: skip
+        self._episode, self._speaker, self._scores, self._model = episode, speaker, scores, model
+        self._ask, self._options = ask, options
+        self._history: list[str] = []
+        self._said: list[str | None] = []
+        self._carried: list[bool] = []
+        self._recorded = 0
+        """Recorded actions that the oracle has behind it."""
+
+    def run(self, browser: Any, start: str, deadline: Deadline) -> None:
+        """Raises Playwright's Error where the browser fails, StepError where the model's server does."""
+        episode, task = self._episode, self._episode.task
+        began = time.monotonic()
+        with LiveSession(browser, task, start, self._speaker.size, self._options.allowed) as session:
+            episode.reached = False
+            while not episode.end:
+                session.rest()
+                view = session.observe(f"live-{len(episode.steps)}", self._history, self._speaker.whole)
+                self._step(session, view, deadline)
+                if not episode.end:
+                    session.rest()
+                    episode.reached |= session.holds(task.check)
+                    episode.end = self._options.rules.end(self._said, self._carried) or ""
+                deadline.restart()
+            session.rest()
+            episode.done = session.holds(task.check)
+            episode.reached |= episode.done
+            last = session.observe("last", self._history)
+            episode.last_png, episode.last_address = last.png, last.address
+            episode.browser_s += time.monotonic() - began - episode.model_s
+
+    def _step(self, session: LiveSession, view: PageView, deadline: Deadline) -> None:
+        episode, speaker = self._episode, self._speaker
+        recorded = self._next_recorded()
+        hit, ideal, step = self._truth(session, view, recorded)
+        if self._options.pilot == ORACLE and recorded is None and (ideal is None or not speaker.can_say(ideal)):
+            # the recorded acts are over, and its language has no words for the end
+            episode.end = STOPPED
+            return
+        needs_help = False
+        if self._options.pilot == ORACLE and recorded is not None and ideal is None and not hit:
+            needs_help = True
+        elif ideal is not None and not speaker.can_say(ideal):
+            needs_help, ideal = True, None
+        if needs_help and not self._options.helped:
+            episode.end, episode.detail = STOPPED, "its language has no words for the next recorded act"
+            return
+        prepared = prepare(step, self._scores, self._options.top_k, self._options.needs_picture)
+        deadline.pause()
+        move = self._asked(prepared, view, ideal, bool(hit))
+        deadline.restart()
+        problem, helped = "", False
+        if self._options.pilot == ORACLE and recorded is not None and ideal is None:
+            if not (needs_help or not self._says(move, recorded, step)):
+                problem = self._carry_out(session, move)
+            elif self._options.helped:
+                problem, helped = self._help(session, recorded), True
+            else:
+                problem = self._carry_out(session, move)
+            self._recorded += not problem
+            if problem:
+                episode.end, episode.detail = STOPPED, f"recorded act {self._recorded + 1}: {problem}"
+        elif move.failure is None:
+            problem = self._carry_out(session, move)
+        self._note(session, view, move, problem, helped, recorded)
+
+    def _asked(self, prepared: PreparedStep, view: PageView, ideal: Act | None, known: bool) -> Move:
+        session = Session(self._model, prepared.step.key)
+        began = time.monotonic()
+        try:
+            move: Move = self._ask(self._speaker.ask(session, prepared, view, ideal, known))
+        finally:
+            self._episode.usage += session.usage
+            self._episode.model_s += time.monotonic() - began
+        return move
+
+    # --- what is right, for the two models that are told ---
+
+    def _next_recorded(self) -> Action | None:
+        actions = self._episode.task.actions
+        is_oracle = self._options.pilot == ORACLE
+        return actions[self._recorded] if is_oracle and self._recorded < len(actions) else None
+
+    def _truth(
+        self, session: LiveSession, view: PageView, recorded: Action | None
+    ) -> tuple[list[int], Act | None, Step]:
+        """The elements that are right, or the scroll or the end that is; the row that says so."""
+        if self._options.pilot == RANDOM:
+            return self._drawn(view)
+        if self._options.pilot != ORACLE:
+            return [], None, view.step()
+        if recorded is None:
+            words = [Act("stop"), Act("answer", None, self._episode.task.answer or "done")]
+            return [], next((act for act in words if self._speaker.can_say(act)), words[0]), view.step()
+        operation = recorded.operation
+        if operation.op == "SELECT" and not self._speaker.speaks_select:
+            # typing on a list chooses
+            operation = replace(operation, op="TYPE")
+        if recorded.frame is not None:
+            return [], None, view.step(operation=operation)
+        from playwright.sync_api import Error
+
+        session.page.set_default_timeout(FIND_MS)
+        try:
+            target = find(session.page, recorded)
+            box = target.bounding_box()
+        except (Error, StepError):
+            if not session.context.browser or not session.context.browser.is_connected():
+                raise
+            return [], None, view.step(operation=operation)
+        finally:
+            session.page.set_default_timeout(10_000)
+        if not self._speaker.whole and box is not None:
+            middle, height = box["y"] + box["height"] / 2, session.size[1]
+            if not 0 <= middle < height:
+                scroll = Act(
+                    "scroll", None, "up" if middle < 0 else "down", {"direction": "up" if middle < 0 else "down"}
+                )
+                if self._speaker.can_say(scroll) and not self._is_stuck():
+                    return [], scroll, view.step(operation=operation)
+        hit = same_box(target, session.devtools)
+        return hit, None, view.step(hit, operation)
+
+    def _is_stuck(self) -> bool:
+        """The last scroll moved nothing: the element is in a box of its own that scrolls, or beside the page."""
+        return bool(self._carried) and not self._carried[-1]
+
+    def _drawn(self, view: PageView) -> tuple[list[int], Act | None, Step]:
+        rng = random.Random(f"{self._options.seed}\n{self._episode.task.annotation_id}\n{len(self._episode.steps)}")
+        width, height = view.size
+        shown = [
+            one for one in view.record.elements
+            if one.box.w > 1 and one.box.h > 1 and 0 <= one.box.center[0] < width and 0 <= one.box.center[1] < height
+            and (one.tag in CLICKED | TYPED | {"select"} or one.attributes.get("is_clickable") == "true")
+        ]  # fmt: skip
+        if not shown:
+            return [], None, view.step()
+        one = rng.choice(shown)
+        words = self._episode.task.task.split()
+        operation = Operation("CLICK")
+        if one.tag in TYPED and one.attributes.get("type", "text") in (
+            "text",
+            "search",
+            "email",
+            "tel",
+            "url",
+            "number",
+            "password",
+        ):
+            operation = Operation("TYPE", rng.choice(words).strip(".,"))
+        key = view.node(one.backend_node_id)
+        assert key is not None
+        return [key.backend], None, view.step([key.backend], operation)
+
+    def _says(self, move: Move, recorded: Action, step: Step) -> bool:
+        """Tells whether the move is the recorded act: the element, the operation, the value, and nothing else."""
+        operation, positives = recorded.operation, step.truth.positives
+        if move.failure is not None or len(move.deeds) != 1 or move.element not in positives:
+            return False
+        deed = move.deeds[0]
+        # typing on a list chooses
+        op = "SELECT" if operation.op == "SELECT" and deed.kind == "type" else move.answer.op
+        if op != operation.op or operation.original_op not in ("", operation.op) or deed.extra.get("enter"):
+            return False
+        return operation.op == "CLICK" or deed.text.removesuffix("\n") == operation.value
+
+    def _help(self, session: LiveSession, recorded: Action) -> str:
+        from playwright.sync_api import Error
+
+        try:
+            carry_out_recorded(find(session.page, recorded), recorded)
+        except (Error, StepError) as error:
+            if not session.context.browser or not session.context.browser.is_connected():
+                raise
+            return " ".join(str(getattr(error, "message", error)).split())[:200]
+        return ""
+
+    # --- what is done ---
+
+    def _carry_out(self, session: LiveSession, move: Move) -> str:
+        """Carries the move out; returns why it could not be, or nothing."""
+        if move.failure is not None:
+            return move.failure
+        for deed in move.deeds:
+            if deed.kind in ("stop", "answer"):
+                self._episode.end = STOPPED if deed.kind == "stop" else ANSWERED
+                self._episode.answer = deed.text if deed.kind == "answer" else None
+                return ""
+            try:
+                carry_out(session, deed)
+            except ActFailed as error:
+                self._speaker.failed()
+                return str(error)
+            if len(move.deeds) > 1:
+                session.rest()
+        return ""
+
+    def _note(
+        self, session: LiveSession, view: PageView, move: Move, problem: str, helped: bool, recorded: Action | None
+    ) -> None:
+        events = tuple(session.events)
+        session.events.clear()
+        done = move.failure is None and not problem
+        self._said.append(move.said or None)
+        self._carried.append(done or helped)
+        self._history.append(self._told(view, move) if not (helped and recorded) else _words(recorded, view))
+        if move.failure is not None and not helped:
+            self._history.pop()
+        said = move.said if not (helped and recorded) else f"(help) {_words(recorded, view)}"
+        self._episode.steps.append(
+            LiveStep(said, move.reply, move.thought, view.address, view.png, move.failure or "", problem, helped, events)
+        )  # fmt: skip
+
+    def _told(self, view: PageView, move: Move) -> str:
+        """The action in the words of the data set, for agents that are told a history."""
+        answer = move.answer
+        if move.element is None or not answer.op:
+            return move.said
+        role, name = view.names.get(move.element, ("", ""))
+        element = next((one for one in view.record.elements if one.backend_node_id == move.element), None)
+        value = f": {answer.value}" if answer.value else ""
+        return f"[{role or (element.tag if element else '')}]  {name[:80]} -> {answer.op}{value}"
+
+
+def _words(recorded: Action, view: PageView) -> str:
+    value = f": {recorded.operation.value}" if recorded.operation.value else ""
+    return f"{recorded.operation.original_op or recorded.operation.op}{value}"

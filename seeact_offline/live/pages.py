@@ -1,0 +1,283 @@
+"""A live page: one browser context an episode, and what is seen of its active tab, as a row that `read_step` reads.
+
+Observing changes nothing that a page notices: the window's own picture, scrolled where it is, with running animations, the DOM and the
+accessibility tree through the DevTools protocol, and rectangles measured as the recorder measures them. Only a whole page's picture makes
+Chromium resize the window once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit, urlunsplit
+
+from msgspec import json
+
+from seeact_offline.dataset.recorded import Condition, PageState
+from seeact_offline.dataset.rows import RowPosition, read_step
+from seeact_offline.dataset.writing import StepRecord, to_row
+from seeact_offline.pages.screenshots import open_picture
+from seeact_offline.recorder.browser import CLOCK, INIT, element_records, evaluate, settle
+from seeact_offline.recorder.cleaning import Node, clean, cleaned_html
+from seeact_offline.recorder.observing import MEASURE, accessibility_tree, layout
+from seeact_offline.recorder.origins import Origin
+from seeact_offline.recorder.script import TaskScript
+from seeact_offline.recorder.snapshot import STYLES, snapshot_tree
+from seeact_offline.records import Box, InputError, Operation, Step, StepKey
+
+if TYPE_CHECKING:
+    from playwright.sync_api import CDPSession, Page
+
+TIMEOUT_S = 10.0
+"""Seconds for a page to load, and for one act."""
+TRIES = 5
+"""Times that a state check is tried: a page that is being replaced destroys the context in which it is evaluated."""
+DIALOGS = "dismissed"
+"""The rule for `confirm` and `prompt`, which is the recorder's too; an `alert` has one button only."""
+
+
+class NodeKey(NamedTuple):
+    """An element of a tab, in the browser's numbers."""
+
+    tab: int
+    backend: int
+
+
+@dataclass(frozen=True, slots=True)
+class PageView:
+    """What was seen of the active tab at one time."""
+
+    record: StepRecord
+    """The row, without what is right."""
+    png: bytes
+    size: tuple[int, int]
+    """Width and height of the picture in pixels."""
+    address: str
+    """Without the host of a folder that is served here, whose port is another one each time."""
+    ids: Mapping[NodeKey, int]
+    """The browser's numbers -> ids of the row."""
+    tab: int
+    names: Mapping[str, tuple[str, str]]
+    """Id -> role and name in the accessibility tree."""
+
+    def step(self, hit: Sequence[int] = (), operation: Operation | None = None) -> Step:
+        """The row as it is read. `hit`: the browser's numbers of the elements that are right, the one acted on first; none: nobody knows."""
+        places = {self.ids.get(NodeKey(self.tab, node), -1): place for place, node in enumerate(hit)}
+        elements = tuple(
+            replace(one, is_positive=True, is_original=places[int(one.backend_node_id)] == 0)
+            if int(one.backend_node_id) in places
+            else one
+            for one in self.record.elements
+        )
+        record = replace(self.record, elements=elements, operation=operation or Operation("CLICK"))
+        row = to_row(record)
+        return read_step(row, RowPosition(StepKey(record.annotation_id, record.action_uid), record.index, record.index))
+
+    def node(self, element: str) -> NodeKey | None:
+        """The browser's number of an element of the row."""
+        return next((key for key, number in self.ids.items() if str(number) == element), None)
+
+
+class LiveSession:
+    """One episode in a fresh profile. A context manager."""
+
+    def __init__(
+        self, browser: Any, task: TaskScript, start: str, size: tuple[int, int], allowed: frozenset[Origin]
+    ) -> None:
+        """`start`: the address to open. `allowed`: origins that an act may lead to, besides that of the start."""
+        self.task, self.start, self.size = task, start, size
+        self.base = "" if start == task.start else urlunsplit((*urlsplit(start)[:2], "", "", ""))
+        self._allowed = allowed | {Origin.of(start, "start")}
+        self.events: list[str] = []
+        """What happened that nobody asked for, in words: dialogs, tabs, downloads."""
+        self._numbers: dict[NodeKey, int] = {}
+        self._tabs: list[Page] = []
+        self._sessions: dict[int, CDPSession] = {}
+        self._known: list[Page] = []
+        self.context = browser.new_context(
+            viewport={"width": size[0], "height": size[1]}, locale="en-US", timezone_id="UTC", accept_downloads=False
+        )
+        self.context.set_default_timeout(1000 * TIMEOUT_S)
+        self.context.clock.set_fixed_time(CLOCK)
+        self.context.add_init_script(INIT)
+        self.context.on("page", self._opened)
+
+    def __enter__(self) -> LiveSession:
+        from playwright.sync_api import Error
+
+        self.context.new_page()
+        self.events.clear()
+        try:
+            self.page.goto(self.start)
+        except Error:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        from playwright.sync_api import Error
+
+        # the browser may be gone
+        with suppress(Error):
+            self.context.close()
+
+    def _opened(self, page: Page) -> None:
+        self._known.append(page)
+        self._tabs.append(page)
+        self.events.append(f"tab {len(self._tabs)} opened")
+        page.on("dialog", self._dialog)
+        page.on("close", self._closed)
+        page.on("download", lambda download: self.events.append("a download was refused"))
+
+    def _closed(self, page: Page) -> None:
+        if page in self._tabs:
+            self.events.append(f"tab {self._tabs.index(page) + 1} closed")
+            self._tabs.remove(page)
+
+    def _dialog(self, dialog: Any) -> None:
+        self.events.append(f"{dialog.type} {DIALOGS}: {dialog.message:.200}")
+        dialog.dismiss()
+
+    @property
+    def page(self) -> Page:
+        """The active tab: the one that was opened or chosen last."""
+        if not self._tabs:
+            # its last one was closed
+            self.context.new_page()
+            self.page.goto(self.start)
+        return self._tabs[-1]
+
+    def focus(self, number: int) -> bool:
+        """Makes a tab the active one, counted from 0; False where there is none of this number."""
+        if not 0 <= number < len(self._tabs):
+            return False
+        self._tabs.append(self._tabs.pop(number))
+        self.page.bring_to_front()
+        return True
+
+    @property
+    def tab(self) -> int:
+        """The number of the active tab in the order in which they were opened."""
+        return self._known.index(self.page)
+
+    @property
+    def devtools(self) -> CDPSession:
+        if self.tab not in self._sessions:
+            self._sessions[self.tab] = self.context.new_cdp_session(self.page)
+        return self._sessions[self.tab]
+
+    def may_go(self, address: str) -> bool:
+        """Tells whether an address is of an origin that was named."""
+        try:
+            return Origin.of(address, "address") in self._allowed
+        except InputError:
+            return False
+
+    def rest(self) -> None:
+        """Waits until the page is at rest, as long as that may take; one that never is, is taken as it is."""
+        from playwright.sync_api import TimeoutError as TooLong
+
+        for _ in range(TRIES):
+            with suppress(TooLong):
+                settle_quietly(self.page)
+                return
+
+    def holds(self, check: Sequence[Condition]) -> bool:
+        """Tells whether all conditions hold on the active tab. Raises Playwright's Error where that cannot be found out."""
+        from playwright.sync_api import Error
+
+        for attempt in range(TRIES):
+            try:
+                return all(evaluate(self.page, condition).holds for condition in check)
+            except Error:
+                if attempt == TRIES - 1:
+                    raise
+                self.rest()
+        return False
+
+    def observe(self, uid: str, history: Sequence[str], whole: bool = False) -> PageView:
+        """What is seen now. `uid`: the step's id. `history`: the actions so far, as they are told. `whole`: the whole page, not only its window."""
+        from playwright.sync_api import Error
+
+        for attempt in range(TRIES):
+            try:
+                return self._observe(uid, history, whole)
+            except Error:
+                if attempt == TRIES - 1:
+                    raise
+                self.rest()
+        raise AssertionError
+
+    def _observe(self, uid: str, history: Sequence[str], whole: bool) -> PageView:
+        page, tab = self.page, self.tab
+        png = page.screenshot(type="png", full_page=whole)
+        tree = snapshot_tree(self.devtools.send("DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES)}))
+        measured = page.evaluate(MEASURE)
+        accessible = self.devtools.send("Accessibility.getFullAXTree")["nodes"]
+        window, scroll = page.evaluate("() => [[innerWidth, innerHeight], [scrollX, scrollY]]")
+        size = open_picture(png).size
+        if not whole:
+            _shift(tree, measured, scroll)
+        numbers = {}
+        for node in tree.walk():
+            key = NodeKey(tab, node.backend_node_id)
+            node.backend_node_id = self._numbers.setdefault(key, len(self._numbers) + 1)
+            numbers[key.backend] = node.backend_node_id
+        address = page.url.removeprefix(self.base)
+        read = accessibility_tree(accessible, numbers, self.base)
+        cleaned = clean(tree, Box(0, 0, *size))
+        made = {
+            "page_state": PageState(address, window, scroll),
+            "layout": layout(tree, measured),
+            "accessibility_tree": read,
+        }
+        record = StepRecord(
+            annotation_id=self.task.annotation_id,
+            action_uid=uid,
+            task=self.task.task,
+            website=self.task.website,
+            domain=self.task.domain,
+            subdomain=self.task.subdomain,
+            index=len(history),
+            actions=(*history, ""),
+            operation=Operation("CLICK"),
+            raw_html="",
+            cleaned_html=cleaned_html(cleaned),
+            elements=tuple(element_records(cleaned, [])),
+            screenshot=png,
+            recorded={name: json.encode(value).decode() for name, value in made.items()},
+        )
+        names = {one.id: (one.role, one.name) for one in reversed(read.nodes) if one.id is not None}
+        return PageView(record, png, size, address, dict(self._numbers), tab, names)
+
+
+def settle_quietly(page: Page) -> None:
+    """Waits as the recorder does. A page that is replaced meanwhile is waited for again."""
+    from playwright.sync_api import Error
+    from playwright.sync_api import TimeoutError as TooLong
+
+    for attempt in range(TRIES):
+        try:
+            return settle(page)
+        except TooLong:
+            raise
+        except Error:
+            if attempt == TRIES - 1 or page.is_closed():
+                raise
+            page.wait_for_timeout(100)
+
+
+def _shift(tree: Node, measured: Sequence[dict[str, Any]], scroll: Sequence[float]) -> None:
+    """Makes the window's upper left corner the origin of all boxes."""
+    left, top = scroll
+    if not (left or top):
+        return
+    for node in tree.walk():
+        if node.box is not None:
+            node.box = Box(node.box.x - left, node.box.y - top, node.box.w, node.box.h)
+    for one in measured:
+        for rect in one["rects"]:
+            x, y, w, h = rect["box"]
+            rect["box"] = [round(x - left, 2), round(y - top, 2), w, h]

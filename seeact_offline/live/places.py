@@ -1,0 +1,69 @@
+"""Tasks that can be acted on: the bundled sites, or a task script of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from seeact_offline.dataset import TEST_SPLITS, canonical_split
+from seeact_offline.dataset.drawing import draw_tasks
+from seeact_offline.recorder.origins import Origin
+from seeact_offline.recorder.script import TaskScript, load_script
+from seeact_offline.records import InputError
+from seeact_offline.runs.config import EvalConfig
+from seeact_offline.sample import SITES
+
+BUNDLED = "sites"
+"""Names the bundled sites."""
+
+
+def live_tasks(source: str, config: EvalConfig, allowed: frozenset[Origin] = frozenset()) -> list[TaskScript]:
+    """The tasks of a source that the configuration selects, in the order of their scripts.
+
+    `allowed`: origins that the user named. Raises InputError for a source without tasks, a task without a check of the page's state, and one
+    that starts on an origin which was not named.
+    """
+    if source == BUNDLED:
+        paths = sorted(SITES.glob("*/tasks.yaml"))
+    else:
+        paths = [Path(source)]
+        if not paths[0].is_file():
+            raise InputError("places", f"{BUNDLED}, or a file of tasks as `record` takes it", repr(source))
+    split = canonical_split(config.split)
+    splits = TEST_SPLITS if split == "all" else (split,)
+    every = [task for path in paths for task in load_script(path)]
+    # a file of one's own need not name splits
+    named = [task for task in every if canonical_split(task.split) in splits] if source == BUNDLED else every
+    tasks = _selected(named, config)
+    if not tasks:
+        raise InputError("split", f"a split of {source} with tasks", config.split)
+    for task in tasks:
+        if not task.check:
+            raise InputError(
+                "places", "a `check` of the page's state in every task", f"none in {task.task!r:.80} of {source}"
+            )
+        if (
+            task.served is None
+            and not task.start.startswith("file:")
+            and Origin.of(task.start, "places") not in allowed
+        ):
+            raise InputError(
+                "allow_origin",
+                sentence=f"task {task.task!r:.80} starts on {Origin.of(task.start, 'places')}; name it by `allow_origin` to act there",
+            )
+    return tasks
+
+
+def _selected(tasks: Sequence[TaskScript], config: EvalConfig) -> list[TaskScript]:
+    """The tasks that `tasks`, `limit` and `sample` leave. Raises InputError for an id that no task has."""
+    known = {task.annotation_id: task for task in tasks}
+    wanted = config.task_ids
+    if wanted is not None:
+        unknown = [name for name in wanted if name not in known]
+        if unknown:
+            raise InputError("tasks", "ids of tasks", f"{len(unknown)} that no task has, {unknown[0]} first")
+        known = {name: task for name, task in known.items() if name in wanted}
+    if config.sample is not None:
+        drawn = set(draw_tasks({name: task.website for name, task in known.items()}, config.sample, config.seed))
+        known = {name: task for name, task in known.items() if name in drawn}
+    return [*known.values()][: config.limit]

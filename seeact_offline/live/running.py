@@ -1,0 +1,331 @@
+"""Episodes over tasks, in a folder: the same store of replies, budget, locks and loop as a run over recorded steps."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from seeact_offline.dataset.rows import StoredScreenshot
+from seeact_offline.files.digest import file_digest
+from seeact_offline.files.extras import install_command
+from seeact_offline.files.formats import decoded
+from seeact_offline.files.journal import Journal
+from seeact_offline.files.whole import replace_text
+from seeact_offline.grounding import Grounding
+from seeact_offline.grounding.gui_agent import AgentGrounding
+from seeact_offline.live.episodes import ORACLE, RANDOM, Episode, EpisodeOptions, run_episode
+from seeact_offline.live.places import BUNDLED, live_tasks
+from seeact_offline.live.results import EpisodeLine, LiveResults, report, summarise
+from seeact_offline.live.rules import ERROR, RULES, SEEACT, StopRules
+from seeact_offline.live.speakers import speaker_of
+from seeact_offline.models.budget import Budget
+from seeact_offline.ranking import Scores
+from seeact_offline.recorder.browser import find_chromium, launch
+from seeact_offline.recorder.origins import Origin
+from seeact_offline.recorder.script import TaskScript
+from seeact_offline.records import InputError, Model
+from seeact_offline.runs.ask import ask_each, run_coroutine
+from seeact_offline.runs.config import SEEACT as SEEACT_AGENT
+from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.folder import Made, Manifest, RunFolder, worded
+from seeact_offline.runs.groundings import open_strategy, without_ignored
+from seeact_offline.runs.model_settings import ModelSettings, model_settings
+from seeact_offline.runs.open import safe_name
+from seeact_offline.runs.ranking import live_scores
+from seeact_offline.runs.watch import Watch
+from seeact_offline.sample import FONTS
+from seeact_offline.trajectories import Trajectory, TrajectoryStep, Verdict
+from seeact_offline.trajectories.trajectory_files import LINES, PICTURES, read_trajectories, write_trajectories
+
+EPISODES = "episodes.jsonl"
+ATTEMPT = "trajectories"
+"""Folder of the trajectories of single episodes, until all are there."""
+STATE = "state"
+"""The name of the verdict that the page's state gives."""
+_BUILTIN = "builtin/"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRun:
+    """A folder of episodes."""
+
+    path: Path
+    episodes: tuple[EpisodeLine, ...]
+    """In the order of the tasks, as far as the budget lasted."""
+    results: LiveResults
+    n_left: int
+    """Tasks that the budget left over."""
+    spent_usd: float | None
+
+    @property
+    def n_failed(self) -> int:
+        """Episodes that ended without a verdict; the same command tries them again."""
+        return sum(not one.has_verdict for one in self.episodes)
+
+
+def browse(
+    source: str = BUNDLED,
+    *,
+    config: EvalConfig | None = None,
+    max_steps: int | None = None,
+    unaided: bool = False,
+    allow_origins: Sequence[str] = (),
+    browser: str | None = None,
+    watch: Watch | None = None,
+) -> LiveRun:
+    """Lets an agent act on the tasks of a source, as the command `browse` does.
+
+    `source`: `sites`, the bundled ones, or a file of tasks. `config`: agent, model, split, tasks, cost and `out`; its `concurrency` is the
+    number of browsers. `max_steps`: in place of the agent's own limit. `unaided`: the oracle gets no help where its language has no words
+    for the recorded act. A folder that holds episodes is resumed. Raises InputError for what cannot be used.
+    """
+    config, watch = config or EvalConfig(concurrency=1), watch or Watch()
+    pilot = (
+        config.model.removeprefix(_BUILTIN) if config.model in (f"{_BUILTIN}{ORACLE}", f"{_BUILTIN}{RANDOM}") else ""
+    )
+    if unaided and pilot != ORACLE:
+        raise InputError("unaided", sentence="`unaided` needs model builtin/oracle, the only one that is helped")
+    asked = replace(config, model=f"{_BUILTIN}{ORACLE}") if pilot == RANDOM else config
+    grounding, identity = _grounding(asked)
+    allowed = frozenset(Origin.of(url, "allow_origin") for url in allow_origins)
+    tasks = live_tasks(source, config, allowed)
+    path = find_chromium(browser)
+    agent = config.strategy_title
+    rules = SEEACT if config.agent == SEEACT_AGENT else RULES.get(config.agent, StopRules())
+    if max_steps is not None:
+        rules = replace(rules, steps=max_steps)
+    name = (pilot and f"{_BUILTIN}{pilot}") or None
+    names = ["browse", Path(source).stem, config.split, agent, *(name or str(asked.model)).split("/")[-2:]]
+    folder = RunFolder(config.out or Path("runs") / "-".join(map(safe_name, names)))
+    settings = model_settings(asked, folder)
+    settings.check_limit()
+    manifest = _manifest(source, config, identity, settings, name, rules, unaided)
+    folder.check(manifest.identity)
+    options = EpisodeOptions(
+        rules=rules,
+        pilot=pilot,
+        helped=not unaided,
+        seed=config.seed,
+        top_k=config.top_k,
+        needs_picture=grounding.form.image,
+        allowed=allowed,
+    )
+    scores = live_scores(asked) if grounding.needs_ranking else None
+    with folder.alone(), settings.spending(folder) as budget:
+        watch.note(f"{len(tasks)} tasks, agent {agent}, model {name or settings.name}, out {folder.path}")
+        run = _Run(tasks, grounding, scores, settings, options, path, watch)
+        return run.into(folder, manifest, budget, config.concurrency)
+
+
+def _grounding(config: EvalConfig) -> tuple[Grounding, dict[str, Any]]:
+    """The grounding, and what identifies it. Raises InputError for one without a language for acting."""
+    opened = open_strategy(without_ignored(config))
+    grounding = opened.grounding
+    if opened.reply_source is not None or config.strategy_name == "oracle":
+        raise InputError(
+            "grounding",
+            sentence=f"`grounding` {opened.name} answers about recorded steps, and has no language for acting",
+        )
+    if config.ungrounded or (isinstance(grounding, AgentGrounding) and grounding.agent.speaks == {"CLICK"}):
+        raise InputError("agent", sentence=f"`agent` {opened.name} finds places, and has no language for acting")
+    if grounding.earlier and isinstance(grounding, AgentGrounding) and config.own("history_pictures"):
+        raise InputError(
+            "history_pictures",
+            sentence="`history_pictures` cannot be combined with `browse`: the past is told in words",
+        )
+    return grounding, opened.identity
+
+
+def _manifest(
+    source: str, config: EvalConfig, identity: Mapping[str, Any], settings: ModelSettings, name: str | None, rules: StopRules,
+    unaided: bool,
+) -> Manifest:  # fmt: skip
+    own = {} if source == BUNDLED else {"tasks_digest": file_digest(Path(source))}
+    asked = {"model": name} if name else settings.source.identity(settings.options)
+    limits = {"rules": msgspec.to_builtins(rules)} | ({"unaided": True} if unaided else {})
+    shown = {
+        "places": source, "split": config.split, "agent": config.strategy_title, "model": name or settings.name, "seed": config.seed,
+        "limit": config.limit, **({} if config.sample is None else {"sample": config.sample}), **limits,
+    }  # fmt: skip
+    made = Made(
+        uuid.uuid4().hex, datetime.now(UTC).isoformat(timespec="seconds"), config.command, config.temperature,
+        config.max_tokens, asked.get("base_url"), settings.asks_each,
+    )  # fmt: skip
+    known = {"places": source, **own, **identity, **asked, "seed": config.seed, **limits}
+    return Manifest(identity=known, settings=shown, made=made)
+
+
+class _Lane:
+    """A thread with its own Playwright and browser, which must stay in the thread where they were begun."""
+
+    def __init__(self, path: str, fonts: Path | None, allowed: frozenset[Origin]) -> None:
+        self.thread = ThreadPoolExecutor(1)
+        self._path, self._fonts, self._allowed = path, fonts, allowed
+        self._playwright: Any = None
+        self._browser: Any = None
+        self._reachable: frozenset[Origin] = frozenset()
+
+    def browser(self, start: str) -> Any:
+        """A browser that reaches the origin of this address and those that were named. Raises InputError."""
+        if self._playwright is None:
+            try:
+                from playwright.sync_api import sync_playwright
+            except ImportError:
+                hint = install_command("record")
+                raise InputError("browser", sentence=f"a live page needs the package playwright: run {hint}") from None
+            self._playwright = sync_playwright().start()
+        wanted = self._allowed | {Origin.of(start, "start")}
+        if self._browser is None or wanted != self._reachable or not self._browser.is_connected():
+            if self._browser is not None:
+                self._browser.close()
+            self._browser = launch(self._playwright, self._path, wanted, self._fonts)
+            self._reachable = wanted
+        return self._browser
+
+    def close(self) -> None:
+        if self._browser is not None:
+            self._browser.close()
+        if self._playwright is not None:
+            self._playwright.stop()
+
+
+class _Run:
+    def __init__(
+        self, tasks: Sequence[TaskScript], grounding: Grounding, scores: Scores | None, settings: ModelSettings, options: EpisodeOptions,
+        path: str, watch: Watch,
+    ) -> None:  # fmt: skip
+        self._tasks, self._grounding, self._scores, self._settings = tasks, grounding, scores, settings
+        self._options, self._path, self._watch = options, path, watch
+
+    def into(self, folder: RunFolder, manifest: Manifest, budget: Budget, n_browsers: int) -> LiveRun:
+        """Runs the episodes that the folder does not hold, and writes its results. Raises OutOfBudget where not one could be begun."""
+        journal, done = Journal(folder.path / EPISODES), dict[str, EpisodeLine]()
+        for line in journal.lines():
+            with worded(f"line {line.number} of {folder.path / EPISODES}, which is no episode"):
+                one = decoded(line.text, EpisodeLine)
+            done[one.annotation_id] = one
+        left = [task for task in self._tasks if not _is_done(done.get(task.annotation_id))]
+        pays = (folder.content().get("made") if folder.manifest.exists() else msgspec.to_builtins(manifest.made)) or {}
+        model = self._settings.open(budget, pays.get("run", ""))
+        folder.claim(manifest)
+
+        async def ask() -> bool:
+            lanes = [_Lane(self._path, FONTS, self._options.allowed) for _ in range(min(n_browsers, len(left)))]
+            free: asyncio.Queue[_Lane] = asyncio.Queue()
+            for lane in lanes:
+                free.put_nowait(lane)
+            loop = asyncio.get_running_loop()
+
+            async def work(task: TaskScript) -> Episode:
+                lane = await free.get()
+                try:
+                    return await loop.run_in_executor(lane.thread, self._episode, task, lane, model, loop)
+                finally:
+                    free.put_nowait(lane)
+
+            def keep(episode: Episode) -> None:
+                _keep_trajectory(folder.path, episode, manifest.settings)
+                line = _line(episode)
+                journal.append(msgspec.json.encode(line).decode())
+                done[line.annotation_id] = line
+                self._watch.spent(budget.known)
+                progress.advance(line.end)
+
+            try:
+                with journal, self._watch.counting(len(self._tasks), "browse", "episodes") as progress:
+                    for _ in range(len(self._tasks) - len(left)):
+                        progress.advance("", resumed=True)
+                    return await ask_each(left, work, keep, max(1, len(lanes)), has_room=budget.has_room)
+            finally:
+                for lane in lanes:
+                    await loop.run_in_executor(lane.thread, lane.close)
+                    lane.thread.shutdown()
+                await model.aclose()
+
+        complete = run_coroutine(ask()) if left else True
+        for remark in model.remarks:
+            self._watch.note(remark)
+        wanted = [task.annotation_id for task in self._tasks]
+        kept = [done[name] for name in wanted if name in done]
+        if not kept and not complete:
+            raise budget.too_small()
+        # those of an earlier command that are not asked for now stay
+        others = [one for name, one in done.items() if name not in wanted]
+        replace_text(
+            folder.path / EPISODES, "".join(f"{msgspec.json.encode(one).decode()}\n" for one in [*kept, *others])
+        )
+        _gather(folder.path, [one.annotation_id for one in [*kept, *others]])
+        is_helped = self._options.pilot == ORACLE and self._options.helped
+        results = summarise(kept, manifest.settings, is_helped)
+        replace_text(folder.path / "results.json", json.dumps(msgspec.to_builtins(results), indent=2) + "\n")
+        replace_text(folder.path / "report.md", report(results, kept))
+        return LiveRun(folder.path, tuple(kept), results, len(wanted) - len(kept), budget.known)
+
+    def _episode(self, task: TaskScript, lane: _Lane, model: Model, loop: asyncio.AbstractEventLoop) -> Episode:
+        def ask(work: Coroutine[Any, Any, T]) -> T:
+            return asyncio.run_coroutine_threadsafe(work, loop).result()
+
+        make: Callable[[], Any] = lambda: speaker_of(self._grounding)  # noqa: E731
+        return run_episode(task, lane.browser, make, self._scores, model, ask, self._options)
+
+
+def _is_done(line: EpisodeLine | None) -> bool:
+    return line is not None and line.end != ERROR
+
+
+def _line(episode: Episode) -> EpisodeLine:
+    usage, steps = episode.usage, episode.steps
+    verdict = None if episode.end == ERROR else episode.done
+    return EpisodeLine(
+        annotation_id=episode.task.annotation_id, task=episode.task.task, website=episode.task.website, domain=episode.task.domain,
+        end=episode.end, done=verdict, reached=None if episode.end == ERROR else episode.reached, n_steps=len(steps),
+        n_unreadable=sum(bool(step.failure) for step in steps), n_failed_acts=sum(bool(step.problem) and not step.failure for step in steps),
+        n_helped=episode.n_helped, detail=episode.detail, answer=episode.answer, attempts=episode.attempts, calls=usage.calls,
+        prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens, cost_usd=usage.cost_usd,
+        model_s=round(episode.model_s, 3), browser_s=round(episode.browser_s, 3),
+    )  # fmt: skip
+
+
+def trajectory_of(episode: Episode, agent: str) -> Trajectory:
+    """The episode as a trajectory, whose label is the page's state."""
+    steps = [
+        TrajectoryStep(
+            "; ".join(filter(None, (step.action or f"({step.failure})", *_told(step.problem, step.events)))),
+            step.thought, step.address, StoredScreenshot(step.png), step.reply,
+        )
+        for step in episode.steps
+    ]  # fmt: skip
+    if episode.last_png is not None:
+        steps.append(TrajectoryStep("", "", episode.last_address, StoredScreenshot(episode.last_png)))
+    verdict = Verdict(STATE, episode.done if episode.end != ERROR else None, "check", episode.end)
+    return Trajectory(
+        id=episode.task.annotation_id, task_id=episode.task.annotation_id, task=episode.task.task, steps=tuple(steps),
+        answer=episode.answer, verdicts=(verdict,), agent=agent, website=episode.task.website,
+    )  # fmt: skip
+
+
+def _told(problem: str, events: Sequence[str]) -> list[str]:
+    return [*([f"not carried out: {problem}"] if problem else []), *events]
+
+
+def _keep_trajectory(folder: Path, episode: Episode, settings: Mapping[str, Any]) -> None:
+    """Writes it into a folder of its own, so that a killed run loses none that it finished."""
+    agent = f"{settings['agent']}~{settings['model']}"
+    write_trajectories(folder / ATTEMPT / safe_name(episode.task.annotation_id), [trajectory_of(episode, agent)])
+
+
+def _gather(folder: Path, ids: Sequence[str]) -> None:
+    """Writes all trajectories into one file, in the order of the episodes."""
+    parts = [folder / ATTEMPT / safe_name(name) for name in ids]
+    write_trajectories(folder, (one for part in parts if (part / LINES).is_file() for one in read_trajectories(part)))
+    assert (folder / PICTURES).is_dir()
