@@ -152,8 +152,8 @@ class _Running:
         began = time.monotonic()
         with LiveSession(browser, task, start, self._speaker.size, self._options.allowed) as session:
             episode.reached = False
+            session.rest()
             while not episode.end:
-                session.rest()
                 view = session.observe(f"live-{len(episode.steps)}", self._history, self._speaker.whole)
                 self._step(session, view, deadline)
                 if not episode.end:
@@ -161,11 +161,9 @@ class _Running:
                     episode.reached |= session.holds(task.check)
                     episode.end = self._options.rules.end(self._said, self._carried) or ""
                 deadline.restart()
-            session.rest()
             episode.done = session.holds(task.check)
             episode.reached |= episode.done
-            last = session.observe("last", self._history)
-            episode.last_png, episode.last_address = last.png, last.address
+            episode.last_png, episode.last_address = session.picture(), session.address
             episode.browser_s += time.monotonic() - began - episode.model_s
 
     def _step(self, session: LiveSession, view: PageView, deadline: Deadline) -> None:

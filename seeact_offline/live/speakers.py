@@ -191,7 +191,7 @@ class PointSpeaker:
         if answer.failure is None:
             element, answer = landed(prepared.step, prepared.page, answer)
             self._last_click = answer.place if answer.op == "CLICK" else None
-        said = " ".join(" ".join(filter(None, (deed.kind, deed.text[:80]))) for deed in deeds)
+        said = "; ".join(map(_words, deeds))
         return Move(reply, _joined(deeds), said, "", answer, element)
 
     def can_say(self, act: Act) -> bool:
@@ -233,6 +233,17 @@ class ElementSpeaker:
 
     def failed(self) -> None:
         """The next step's page shows it."""
+
+
+def _words(deed: Deed) -> str:
+    """A deed in words, for trajectories and rules.
+
+    >>> _words(Deed("type", (3.4, 5.0), text="Vienna"))
+    'type (3, 5) Vienna'
+    """
+    place = "" if deed.point is None else f"({deed.point[0]:.0f}, {deed.point[1]:.0f})"
+    way = str(deed.extra.get("direction", "")) if deed.kind in ("scroll", "back") else ""
+    return " ".join(filter(None, (deed.kind, place, way, deed.text[:80])))
 
 
 def _has_words(agent: Agent, act: Act) -> bool:

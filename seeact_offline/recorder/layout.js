@@ -1,8 +1,9 @@
 // Returns what is measured of each element of the page, in the order of the flat tree, level by level: `parent` is the place of its
 // parent. `onTop` of a rectangle is the place of the element that a pointer at its centre meets. Points outside of the window are met by
 // scrolling them into the middle half of it, where bars that stick to its edges cover nothing. All of it happens in one turn of the
-// page's own script, and ends where it began: no frame is drawn meanwhile, and no listener is told.
-() => {
+// page's own script, and ends where it began: no frame is drawn meanwhile, and no listener is told. `inWindow`: nothing is scrolled, and
+// what lies on top of a rectangle is found only where its centre is in the window.
+(inWindow = false) => {
   const inside = (el) => el.shadowRoot ? el.shadowRoot.children
     : el.tagName === 'SLOT' && el.assignedNodes().length ? el.assignedElements() : el.children;
   const elements = [document.documentElement], parents = [-1];
@@ -18,7 +19,9 @@
   const bands = new Map();
   for (const rect of measured.flatMap((one) => one.rects)) {
     const y = rect.box[1] + rect.box[3] / 2 - top;
-    const band = y >= 0 && y < height ? top : top + (Math.floor(2 * y / height) - 0.5) * height / 2;
+    const isSeen = y >= 0 && y < height;
+    if (inWindow && !isSeen) continue;
+    const band = isSeen ? top : top + (Math.floor(2 * y / height) - 0.5) * height / 2;
     if (!bands.has(band)) bands.set(band, []);
     bands.get(band).push(rect);
   }
@@ -35,7 +38,7 @@
       rect.onTop = hit(x + w / 2 - scrollX, y + h / 2 - scrollY);
     }
   }
-  scrollTo({left, top, behavior: 'instant'});
+  if (!inWindow) scrollTo({left, top, behavior: 'instant'});
   // its own scroll events come with the next frames; the recorder scrolls again only after two
   requestAnimationFrame(() => requestAnimationFrame(() => { window.__recorderScrolls = false; }));
   return measured;
