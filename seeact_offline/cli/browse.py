@@ -50,6 +50,9 @@ def add_arguments(parser: Parser) -> None:
         "--allow-origin", action="append", default=[], metavar="URL",
         help="let pages and acts reach this origin, as https://host; may be repeated (default: only served folders)",
     )  # fmt: skip
+    acting.add_argument(
+        "--keep-rows", action="store_true", help="keep every page that was asked about as a row of rows.jsonl, for eval"
+    )
     acting.add_argument("--browser", metavar="PATH", help="a Chromium (default: the one on the PATH)")
     runs = parser.add_argument_group(RUN)
     limits = options.add_fields(runs, EvalConfig, *LIMITS)
@@ -63,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     config = config_of(args, concurrency=getattr(args, "concurrency", 1))
     found = browse(
         args.source, config=config, max_steps=args.max_steps, unaided=args.unaided, allow_origins=args.allow_origin,
-        browser=args.browser, watch=TerminalWatch(),
+        browser=args.browser, keep_rows=args.keep_rows, watch=TerminalWatch(),
     )  # fmt: skip
     rows = figure_rows(found.results)
     say(Table(header=("", "% of tasks", "95 % interval"), rows=rows).markdown())

@@ -80,6 +80,8 @@ class Episode:
     model_s: float = 0.0
     browser_s: float = 0.0
     attempts: int = 1
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    """The pages that were asked about, where they are kept."""
 
     @property
     def n_helped(self) -> int:
@@ -100,6 +102,7 @@ class EpisodeOptions:
     needs_picture: bool = True
     allowed: frozenset[Origin] = frozenset()
     deadline_s: float = DEADLINE_S
+    keep_rows: bool = False
 
 
 def run_episode(
@@ -170,6 +173,8 @@ class _Running:
         episode, speaker = self._episode, self._speaker
         recorded = self._next_recorded()
         hit, ideal, step = self._truth(session, view, recorded)
+        if self._options.keep_rows:
+            episode.rows.append(view.row(hit, step.operation))
         if self._options.pilot == ORACLE and recorded is None and (ideal is None or not speaker.can_say(ideal)):
             # the recorded acts are over, and its language has no words for the end
             episode.end = STOPPED

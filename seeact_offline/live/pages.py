@@ -65,7 +65,14 @@ class PageView:
     """Id -> role and name in the accessibility tree."""
 
     def step(self, hit: Sequence[int] = (), operation: Operation | None = None) -> Step:
-        """The row as it is read. `hit`: the browser's numbers of the elements that are right, the one acted on first; none: nobody knows."""
+        """The row as it is read; arguments as of `row`."""
+        of = self.record
+        place = RowPosition(StepKey(of.annotation_id, of.action_uid), of.index, of.index)
+        return read_step(self.row(hit, operation), place)
+
+    def row(self, hit: Sequence[int] = (), operation: Operation | None = None) -> dict[str, Any]:
+        """The row of the hub's layout. `hit`: the browser's numbers of the elements that are right, the one acted on first; none: nobody
+        knows."""
         places = {self.ids.get(NodeKey(self.tab, node), -1): place for place, node in enumerate(hit)}
         elements = tuple(
             replace(one, is_positive=True, is_original=places[int(one.backend_node_id)] == 0)
@@ -73,9 +80,7 @@ class PageView:
             else one
             for one in self.record.elements
         )
-        record = replace(self.record, elements=elements, operation=operation or Operation("CLICK"))
-        row = to_row(record)
-        return read_step(row, RowPosition(StepKey(record.annotation_id, record.action_uid), record.index, record.index))
+        return to_row(replace(self.record, elements=elements, operation=operation or Operation("CLICK")))
 
     def node(self, element: str) -> NodeKey | None:
         """The browser's number of an element of the row."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,11 +24,12 @@ from seeact_offline.files.journal import Journal
 from seeact_offline.files.whole import replace_text
 from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.gui_agent import AgentGrounding
-from seeact_offline.live.episodes import ORACLE, RANDOM, Episode, EpisodeOptions, run_episode
+from seeact_offline.live.episodes import DEADLINE_S, ORACLE, RANDOM, Episode, EpisodeOptions, run_episode
 from seeact_offline.live.places import BUNDLED, live_tasks
 from seeact_offline.live.results import EpisodeLine, LiveResults, report, summarise
 from seeact_offline.live.rules import ERROR, RULES, SEEACT, StopRules
 from seeact_offline.live.speakers import speaker_of
+from seeact_offline.models import model_name
 from seeact_offline.models.budget import Budget
 from seeact_offline.ranking import Scores
 from seeact_offline.recorder.browser import find_chromium, launch
@@ -47,6 +50,8 @@ from seeact_offline.trajectories import Trajectory, TrajectoryStep, Verdict
 from seeact_offline.trajectories.trajectory_files import LINES, PICTURES, read_trajectories, write_trajectories
 
 EPISODES = "episodes.jsonl"
+ROWS = "rows.jsonl"
+"""The rows of finished episodes, where they are kept; of an episode that was tried again also those of earlier commands."""
 ATTEMPT = "trajectories"
 """Folder of the trajectories of single episodes, until all are there."""
 STATE = "state"
@@ -81,18 +86,20 @@ def browse(
     unaided: bool = False,
     allow_origins: Sequence[str] = (),
     browser: str | None = None,
+    keep_rows: bool = False,
+    deadline_s: float = DEADLINE_S,
     watch: Watch | None = None,
 ) -> LiveRun:
     """Lets an agent act on the tasks of a source, as the command `browse` does.
 
     `source`: `sites`, the bundled ones, or a file of tasks. `config`: agent, model, split, tasks, cost and `out`; its `concurrency` is the
     number of browsers. `max_steps`: in place of the agent's own limit. `unaided`: the oracle gets no help where its language has no words
-    for the recorded act. A folder that holds episodes is resumed. Raises InputError for what cannot be used.
+    for the recorded act. `keep_rows`: every page that was asked about is a row of `rows.jsonl`, a data set that `eval` reads. `deadline_s`:
+    seconds for a step without the model's time; then the browser is killed and the episode begun anew. A folder that holds episodes is
+    resumed. Raises InputError for what cannot be used.
     """
     config, watch = config or EvalConfig(concurrency=1), watch or Watch()
-    pilot = (
-        config.model.removeprefix(_BUILTIN) if config.model in (f"{_BUILTIN}{ORACLE}", f"{_BUILTIN}{RANDOM}") else ""
-    )
+    pilot = {f"{_BUILTIN}{one}": one for one in (ORACLE, RANDOM)}.get(str(config.model), "")
     if unaided and pilot != ORACLE:
         raise InputError("unaided", sentence="`unaided` needs model builtin/oracle, the only one that is helped")
     asked = replace(config, model=f"{_BUILTIN}{ORACLE}") if pilot == RANDOM else config
@@ -104,8 +111,8 @@ def browse(
     rules = SEEACT if config.agent == SEEACT_AGENT else RULES.get(config.agent, StopRules())
     if max_steps is not None:
         rules = replace(rules, steps=max_steps)
-    name = (pilot and f"{_BUILTIN}{pilot}") or None
-    names = ["browse", Path(source).stem, config.split, agent, *(name or str(asked.model)).split("/")[-2:]]
+    name = f"{_BUILTIN}{pilot}" if pilot else None
+    names = ["browse", Path(source).stem, config.split, agent, *(name or model_name(config.model)).split("/")[-2:]]
     folder = RunFolder(config.out or Path("runs") / "-".join(map(safe_name, names)))
     settings = model_settings(asked, folder)
     settings.check_limit()
@@ -119,6 +126,8 @@ def browse(
         top_k=config.top_k,
         needs_picture=grounding.form.image,
         allowed=allowed,
+        deadline_s=deadline_s,
+        keep_rows=keep_rows,
     )
     scores = live_scores(asked) if grounding.needs_ranking else None
     with folder.alone(), settings.spending(folder) as budget:
@@ -129,14 +138,12 @@ def browse(
 
 def _grounding(config: EvalConfig) -> tuple[Grounding, dict[str, Any]]:
     """The grounding, and what identifies it. Raises InputError for one without a language for acting."""
+    if config.strategy_name == "oracle" or config.own("replay_turn1") is not None or config.ungrounded:
+        name = "ungrounded" if config.ungrounded else config.grounding
+        raise InputError("grounding", sentence=f"{name} answers about recorded steps, and has no language for acting")
     opened = open_strategy(without_ignored(config))
     grounding = opened.grounding
-    if opened.reply_source is not None or config.strategy_name == "oracle":
-        raise InputError(
-            "grounding",
-            sentence=f"`grounding` {opened.name} answers about recorded steps, and has no language for acting",
-        )
-    if config.ungrounded or (isinstance(grounding, AgentGrounding) and grounding.agent.speaks == {"CLICK"}):
+    if isinstance(grounding, AgentGrounding) and grounding.agent.speaks == {"CLICK"}:
         raise InputError("agent", sentence=f"`agent` {opened.name} finds places, and has no language for acting")
     if grounding.earlier and isinstance(grounding, AgentGrounding) and config.own("history_pictures"):
         raise InputError(
@@ -210,6 +217,7 @@ class _Run:
     def into(self, folder: RunFolder, manifest: Manifest, budget: Budget, n_browsers: int) -> LiveRun:
         """Runs the episodes that the folder does not hold, and writes its results. Raises OutOfBudget where not one could be begun."""
         journal, done = Journal(folder.path / EPISODES), dict[str, EpisodeLine]()
+        rows = Journal(folder.path / ROWS)
         for line in journal.lines():
             with worded(f"line {line.number} of {folder.path / EPISODES}, which is no episode"):
                 one = decoded(line.text, EpisodeLine)
@@ -235,6 +243,8 @@ class _Run:
 
             def keep(episode: Episode) -> None:
                 _keep_trajectory(folder.path, episode, manifest.settings)
+                for row in episode.rows:
+                    rows.append(json.dumps(_with_base64(row)))
                 line = _line(episode)
                 journal.append(msgspec.json.encode(line).decode())
                 done[line.annotation_id] = line
@@ -242,7 +252,11 @@ class _Run:
                 progress.advance(line.end)
 
             try:
-                with journal, self._watch.counting(len(self._tasks), "browse", "episodes") as progress:
+                with (
+                    journal,
+                    rows if self._options.keep_rows else nullcontext(),
+                    self._watch.counting(len(self._tasks), "browse", "episodes") as progress,
+                ):
                     for _ in range(len(self._tasks) - len(left)):
                         progress.advance("", resumed=True)
                     return await ask_each(left, work, keep, max(1, len(lanes)), has_room=budget.has_room)
@@ -277,6 +291,10 @@ class _Run:
 
         make: Callable[[], Any] = lambda: speaker_of(self._grounding)  # noqa: E731
         return run_episode(task, lane.browser, make, self._scores, model, ask, self._options)
+
+
+def _with_base64(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**row, "screenshot": {"bytes": base64.b64encode(row["screenshot"]["bytes"]).decode(), "path": None}}
 
 
 def _is_done(line: EpisodeLine | None) -> bool:

@@ -414,8 +414,9 @@ class WebAgentGrounding(Grounding):
         following = Turn(turn.index + 1, top, (*turn.said, shown, said), correction)
         if self.web.correction != "last action":
             return following
-        act = asked.act
-        return replace(following, correction="", last_action=correction or (remembered(act) if act else ""))
+        act, label = asked.act, asked.seen.labels.get(asked.answer.label or "")
+        words = "" if label is None else label.words
+        return replace(following, correction="", last_action=correction or (remembered(act, words) if act else ""))
 
     def correction(self, asked: AskedWindow) -> str:
         """The words that follow a reply without an action, with a label that is not there, or whose action failed."""
