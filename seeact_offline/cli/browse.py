@@ -11,7 +11,7 @@ from seeact_offline.cli.output import note, say
 from seeact_offline.cli.parser import Parser, basic
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files.table import Table
-from seeact_offline.live.results import figure_rows
+from seeact_offline.live.episode_results import figure_rows
 from seeact_offline.live.running import browse
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import RUN, EvalConfig

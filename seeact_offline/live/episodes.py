@@ -17,8 +17,8 @@ from seeact_offline.grounding import PreparedStep
 from seeact_offline.grounding.conversation import Session
 from seeact_offline.live.acting import ActFailed, carry_out
 from seeact_offline.live.pages import LiveSession, PageView
-from seeact_offline.live.rules import ANSWERED, ERROR, STOPPED, StopRules
 from seeact_offline.live.speakers import Move, Speaker
+from seeact_offline.live.stop_rules import ANSWERED, ERROR, STOPPED, StopRules
 from seeact_offline.ranking import Scores
 from seeact_offline.recorder.browser import Deadline, find, same_box
 from seeact_offline.recorder.browser import carry_out as carry_out_recorded
@@ -161,6 +161,7 @@ class _Running:
                 self._step(session, view, deadline)
                 if not episode.end:
                     session.rest()
+                    self._tell_events(session)
                     episode.reached |= session.holds(task.check)
                     episode.end = self._options.rules.end(self._said, self._carried) or ""
                 deadline.restart()
@@ -340,8 +341,6 @@ class _Running:
     def _note(
         self, session: LiveSession, view: PageView, move: Move, problem: str, helped: bool, recorded: Action | None
     ) -> None:
-        events = tuple(session.events)
-        session.events.clear()
         done = move.failure is None and not problem
         self._said.append(move.said or None)
         self._carried.append(done or helped)
@@ -350,8 +349,14 @@ class _Running:
             self._history.pop()
         said = move.said if not (helped and recorded) else f"(help) {_words(recorded, view)}"
         self._episode.steps.append(
-            LiveStep(said, move.reply, move.thought, view.address, view.png, move.failure or "", problem, helped, events)
+            LiveStep(said, move.reply, move.thought, view.address, view.png, move.failure or "", problem, helped)
         )  # fmt: skip
+
+    def _tell_events(self, session: LiveSession) -> None:
+        """Notes what the last action led to besides; a tab opens some time after the click."""
+        if self._episode.steps:
+            self._episode.steps[-1] = replace(self._episode.steps[-1], events=tuple(session.events))
+        session.events.clear()
 
     def _told(self, view: PageView, move: Move) -> str:
         """The action in the words of the data set, for agents that are told a history."""

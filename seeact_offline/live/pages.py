@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 10.0
 """Seconds for a page to load, and for one act."""
+TABS_MS = 3000
+"""Milliseconds for a tab that was opened to begin to load."""
 TRIES = 5
 """Times that a state check is tried: a page that is being replaced destroys the context in which it is evaluated."""
 _MEASURE = f"(inWindow) => JSON.stringify(({MEASURE})(inWindow))"
@@ -103,6 +105,7 @@ class LiveSession:
         self._tabs: list[Page] = []
         self._sessions: dict[int, CDPSession] = {}
         self._known: list[Page] = []
+        self._targets = browser.new_browser_cdp_session()
         self.context = browser.new_context(
             viewport={"width": size[0], "height": size[1]}, locale="en-US", timezone_id="UTC", accept_downloads=False
         )
@@ -129,6 +132,7 @@ class LiveSession:
         # the browser may be gone
         with suppress(Error):
             self.context.close()
+            self._targets.detach()
 
     def _opened(self, page: Page) -> None:
         self._known.append(page)
@@ -187,9 +191,23 @@ class LiveSession:
         from playwright.sync_api import TimeoutError as TooLong
 
         for _ in range(TRIES):
+            page = self.page
             with suppress(TooLong):
-                settle_quietly(self.page)
+                settle_quietly(page)
+            self._await_tabs()
+            # a tab may have been opened meanwhile
+            if page == self.page:
                 return
+
+    def _await_tabs(self) -> None:
+        """Waits for tabs that the browser has opened, and of which Playwright tells only once they have begun to load."""
+        own = self.devtools.send("Target.getTargetInfo")["targetInfo"].get("browserContextId")
+        for _ in range(TABS_MS // 50):
+            targets = self._targets.send("Target.getTargets")["targetInfos"]
+            opened = [one for one in targets if one["type"] == "page" and one.get("browserContextId") == own]
+            if len(opened) <= len(self.context.pages):
+                return
+            self.page.wait_for_timeout(50)
 
     def holds(self, check: Sequence[Condition]) -> bool:
         """Tells whether all conditions hold on the active tab. Raises Playwright's Error where that cannot be found out."""

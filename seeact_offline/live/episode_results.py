@@ -14,7 +14,7 @@ import numpy as np
 
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.table import Table
-from seeact_offline.live.rules import ENDS, ERROR, MEANINGS
+from seeact_offline.live.stop_rules import ENDS, ERROR, MEANINGS
 from seeact_offline.scoring.inference import wilson
 
 
