@@ -25,6 +25,7 @@ __all__ = [
     "EvalConfig",
     "Run",
     "__version__",
+    "browse",
     "compare",
     "evaluate",
     "improve",
@@ -38,6 +39,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "EvalConfig": "runs.config",
     "Run": "runs.run",
+    "browse": "live.running",
     "compare": "runs.finished",
     "evaluate": "cli.interactive",
     "improve": "training.cycles",

@@ -38,7 +38,7 @@ from seeact_offline.recorder.script import TaskScript
 from seeact_offline.records import InputError, Model
 from seeact_offline.runs.ask import ask_each, run_coroutine
 from seeact_offline.runs.config import SEEACT as SEEACT_AGENT
-from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.config import EvalConfig, names_options
 from seeact_offline.runs.folder import Made, Manifest, RunFolder, worded
 from seeact_offline.runs.groundings import open_strategy, without_ignored
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
@@ -78,6 +78,7 @@ class LiveRun:
         return sum(not one.has_verdict for one in self.episodes)
 
 
+@names_options
 def browse(
     source: str = BUNDLED,
     *,
@@ -89,17 +90,20 @@ def browse(
     keep_rows: bool = False,
     deadline_s: float = DEADLINE_S,
     watch: Watch | None = None,
+    **options: Any,
 ) -> LiveRun:
     """Lets an agent act on the tasks of a source, as the command `browse` does.
 
-    `source`: `sites`, the bundled ones, or a file of tasks. `config`: agent, model, split, tasks, cost and `out`; its `concurrency` is the
-    number of browsers. `max_steps`: in place of the agent's own limit. `unaided`: the oracle gets no help where its language has no words
+    `source`: `sites`, the bundled ones, or a file of tasks. `options` are fields of `EvalConfig`, which win over `config`: agent, model, split,
+    tasks, cost and `out`; `concurrency` is the number of browsers (default: 1). `max_steps`: in place of the agent's own limit. `unaided`: the oracle gets no help where its language has no words
     for the recorded act. `keep_rows`: every page that was asked about is a row of `rows.jsonl`, a data set that `eval` reads. `deadline_s`:
     seconds for a step without the model's time; then the browser is killed and the episode begun anew. A folder that holds episodes is
     resumed. Raises InputError for what cannot be used.
     """
-    config, watch = config or EvalConfig(concurrency=1), watch or Watch()
+    config, watch = (config or EvalConfig(concurrency=1)).changed(**options), watch or Watch()
     pilot = {f"{_BUILTIN}{one}": one for one in (ORACLE, RANDOM)}.get(str(config.model), "")
+    if config.scores is not None:
+        raise InputError("scores", sentence="`scores` belong to recorded steps; name a `ranker`")
     if unaided and pilot != ORACLE:
         raise InputError("unaided", sentence="`unaided` needs model builtin/oracle, the only one that is helped")
     asked = replace(config, model=f"{_BUILTIN}{ORACLE}") if pilot == RANDOM else config
@@ -118,7 +122,7 @@ def browse(
     settings.check_limit()
     manifest = _manifest(source, config, identity, settings, name, rules, unaided)
     folder.check(manifest.identity)
-    options = EpisodeOptions(
+    shared = EpisodeOptions(
         rules=rules,
         pilot=pilot,
         helped=not unaided,
@@ -132,7 +136,7 @@ def browse(
     scores = live_scores(asked) if grounding.needs_ranking else None
     with folder.alone(), settings.spending(folder) as budget:
         watch.note(f"{len(tasks)} tasks, agent {agent}, model {name or settings.name}, out {folder.path}")
-        run = _Run(tasks, grounding, scores, settings, options, path, watch)
+        run = _Run(tasks, grounding, scores, settings, shared, path, watch)
         return run.into(folder, manifest, budget, config.concurrency)
 
 
