@@ -303,7 +303,10 @@ class _Running:
         deed = move.deeds[0]
         # typing on a list chooses
         op = "SELECT" if operation.op == "SELECT" and deed.kind == "type" else move.answer.op
-        if op != operation.op or operation.original_op not in ("", operation.op) or deed.extra.get("enter"):
+        if op != operation.op or operation.original_op not in ("", operation.op):
+            return False
+        # nothing is pressed after a choice
+        if op == "TYPE" and deed.extra.get("enter"):
             return False
         return operation.op == "CLICK" or deed.text.removesuffix("\n") == operation.value
 

@@ -115,7 +115,12 @@ def test_a_dialogue_holds_its_own_turns_and_corrections(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("agent", ["qwen2.5-vl", "webvoyager", "visualwebarena"])
 def test_the_oracle_finishes_what_was_recorded(agent: str, tmp_path: Path) -> None:
-    steps = [{"op": "SELECT", "selector": "#size", "value": "Large"}, {"op": "CLICK", "selector": "#low"}, CLICK]
+    steps = [
+        {"op": "SELECT", "selector": "#size", "value": "Large"},
+        {"op": "TYPE", "selector": "#name", "value": "Ann"},
+        {"op": "CLICK", "selector": "#low"},
+        CLICK,
+    ]
     found = run(write_site(tmp_path / "site", steps=steps), tmp_path / "run", "builtin/oracle", agent)
     (one,) = found.episodes
     assert (one.done, one.end) == (True, "answered" if agent != "qwen2.5-vl" else "stopped"), one
