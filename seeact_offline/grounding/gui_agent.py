@@ -18,7 +18,7 @@ from seeact_offline.grounding.conversation import Question, Session, build_reply
 from seeact_offline.grounding.pixel import elements
 from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance, whole
 from seeact_offline.merging import decision
-from seeact_offline.pages.dom import TEXT, Page
+from seeact_offline.pages.dom import TEXT, Page, page_of
 from seeact_offline.pages.screenshots import Crop, PagePicture
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import (
@@ -187,7 +187,7 @@ class AgentGrounding(Grounding):
         for step in self._shown_steps(prepared.step):
             if step.screenshot is None or step.faults:
                 continue
-            before = PreparedStep(step, Page(step.cleaned_html), PagePicture(step.screenshot), ())
+            before = PreparedStep(step, page_of(step), PagePicture(step.screenshot), ())
             views = views_of(self._agent, before)
             target = self._target(before, views)
             picture = self._picture(before, views[target.view])
@@ -234,7 +234,9 @@ class AgentGrounding(Grounding):
                 centre = visible_centre_in(box, shown) if node in positives else None
                 if centre is None:
                     continue
-                words = " ".join(prepared.page.ranker_text(node).rpartition("target: ")[2].split())
+                words = truth.element_name or ""
+                if prepared.step.has_page:
+                    words = " ".join(prepared.page.ranker_text(node).rpartition("target: ")[2].split())
                 tried = self._written(operation.op, operation.value, centre, words, shown, index)
                 there = Answer("CLICK", place=self._place(tried, shown, prepared.step))
                 if landed(prepared.step, prepared.page, there)[0] in positives:
@@ -404,6 +406,7 @@ def strategy_of(agent: Agent) -> Strategy:
         shares_prompts=False,
         protocol=agent.protocol,
         needs_picture=True,
+        needs_page=False,
         notes={
             "point_off_elements": "the model pointed at a place where no candidate is",
             "acts_without_place": "the model said what to do, and not where",
