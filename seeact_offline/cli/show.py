@@ -193,7 +193,9 @@ def _print_right(prepared: PreparedStep, shown: dict[str, Any]) -> None:
     say(f"\n== right element{'' if right else ': none on this page'}")
     for one in right:
         place = f"rank {ranks[one]}, {'' if one in offered else 'not '}offered" if one in ranks else "nothing is ranked"
-        say(f"{one}  {place}  {prepared.page.ranker_text(one).split(TARGET, 1)[-1][:100]}")
+        step = prepared.step
+        words = prepared.page.ranker_text(one).split(TARGET, 1)[-1] if step.has_page else step.action_text
+        say(f"{one}  {place}  {words[:100]}")
 
 
 def _describe(sent: SentPicture, config: EvalConfig) -> str:
