@@ -13,7 +13,6 @@ from typing import Any
 from ..records import DatasetError
 from .readers import JsonlFiles, MappedTable, ParquetFiles, Source, StreamedTable, check_names, first_line
 from .recorded import RECORDED_COLUMNS
-from .recut import find_recut, open_recut
 from .rows import OPTIONAL_COLUMNS, RAW_HTML, REQUIRED_COLUMNS
 
 SPLITS = {
@@ -67,6 +66,8 @@ def _open_named(dataset: str | os.PathLike[str], splits: Sequence[str], raw_html
         if path.suffix not in (".parquet", ".jsonl", ".json") or not path.is_file():
             raise DatasetError("dataset", "a .parquet, .jsonl or .json file", repr(str(path)))
         if path.suffix == ".json":
+            from .recut import open_recut
+
             return [open_recut(path, SPLITS[splits[0]] if len(splits) == 1 else "")]
         return [_files([path], str(path), path.parent)]
     if isinstance(dataset, str) and _HUB_ID.fullmatch(dataset):
@@ -82,6 +83,8 @@ def _open_folder(folder: Path, split: str) -> Source:
     found = _split_files(folder)
     paths = found.get(split)
     if not paths:
+        from .recut import find_recut, open_recut
+
         if recut := find_recut(folder, SPLITS[split]):
             return open_recut(recut, SPLITS[split])
         raise _no_split(

@@ -55,11 +55,9 @@ def _answer(reply: str, name: str) -> Answer:
     else:
         op, value, place = OPERATIONS.get(act.kind, ""), act.text or "", act.place
         if op in ("TYPE", "SELECT"):
-            # "3" is not 3, so that its value is not looked at; without a value the evaluation stops
-            is_skipped = name == "seeclick" and _TYPE_AS_TEXT.search(reply)
-            op, value = (
-                ("", "") if act.text is None and not is_skipped else (op, EMPTY if is_skipped else value or EMPTY)
-            )
+            # "3" is not 3, and its value is not looked at; without a value the evaluation stops
+            words = "" if name == "seeclick" and _TYPE_AS_TEXT.search(reply) else act.text
+            op, value = ("", "") if words is None else (op, words or EMPTY)
 
     def answer(truth: Truth) -> Prediction:
         size = truth.picture_size
