@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from seeact_offline.grounding import PreparedStep
-from seeact_offline.pages.dom import Page
+from seeact_offline.pages.dom import Page, page_of
 from seeact_offline.pages.kinship import find_kin
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.ranking import Scores, check_candidates, top_k
@@ -29,8 +29,9 @@ def prepare(step: Step, scores: Scores | None, k: int, needs_picture: bool = Tru
         raise RowError("no_candidates", "the row lists no candidate")
     if step.screenshot is None and needs_picture:
         raise RowError("no_screenshot", _NO_SCREENSHOT)
-    page = Page(step.cleaned_html)
-    check_candidates(step, page)
+    page = page_of(step)
+    if step.has_page:
+        check_candidates(step, page)
     ranked = () if scores is None else top_k(step, scores, k, page)
     return PreparedStep(step, page, PagePicture(step.screenshot or _Missing()), ranked)
 

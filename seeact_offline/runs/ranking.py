@@ -156,6 +156,7 @@ def rank(config: RankConfig, out: Path, watch: Watch | None = None, format: Form
         )
     config.check_chosen()
     split = open_split(config.dataset, config.split, limit=config.limit)
+    split.check_pages("dataset", "a ranker")
     _check_score_files(config, split, watch)
     with open_engine(config, watch) as engine:
         origin = _origin(config, split, engine)
