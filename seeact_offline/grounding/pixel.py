@@ -38,7 +38,7 @@ from seeact_offline.replies.points import (
     visible_centre,
     write_point,
 )
-from seeact_offline.replies.thoughts import plain_answer
+from seeact_offline.replies.plain_reply import plain_answer
 
 MAX_DECIMALS = 6
 """Most decimals with which a place is written."""
