@@ -117,7 +117,7 @@ def test_the_oracle_solves_the_real_step(name: str, observation: str, shared_ste
 def test_format_errors_are_counted_and_corrected_and_cost_no_step(name: str, tmp_path: Path) -> None:
     replies = iter(range(10_000))
     model = Model(lambda request, ideal: "I would click there." if next(replies) % 5 == 2 else ideal)
-    run = evaluated(tmp_path, name, model, limit=2, max_turns=12)
+    run = evaluated(tmp_path, name, model, limit=3, max_turns=12)
     n_bad = model.replies.count("I would click there.")
     assert n_bad / len(model.replies) == pytest.approx(0.2, abs=0.05)
     assert run.results["notes"]["format_error"] == n_bad
@@ -190,7 +190,7 @@ def test_each_way_out_has_its_name(
 
 @pytest.mark.slow
 def test_a_wrong_mark_is_told_from_one_that_was_never_in_view(tmp_path: Path) -> None:
-    dataset = {"split": "cross_website", "limit": 2}
+    dataset = {"split": "cross_website", "limit": 4}
     ideal = evaluated(tmp_path / "ideal", "webvoyager", **dataset)
     _, run = saying(tmp_path, "webvoyager", "Thought: a\nAction: Click [0]", **dataset)
     n_turns = [len(prediction.groups) for prediction in ideal.predictions()]
