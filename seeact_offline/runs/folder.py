@@ -645,12 +645,12 @@ def _check_same(old: Mapping[str, Any], new: Mapping[str, Any], path: Path) -> N
 
 
 def _environment() -> dict[str, Any]:
+    # both are read once: what is installed or checked out while this process runs is not what it has loaded
     return {"python": sys.version.split()[0], "packages": _versions(), "git_commit": _git_commit()}
 
 
 @cache
 def _versions() -> dict[str, str]:
-    # read once: packages that are installed while this process runs are not those that it has loaded
     versions = {}
     for package in PACKAGES:
         with suppress(metadata.PackageNotFoundError):
@@ -658,6 +658,7 @@ def _versions() -> dict[str, str]:
     return versions
 
 
+@cache
 def _git_commit() -> str | None:
     """The commit of this project's checkout, or None when it is installed without one."""
     try:
