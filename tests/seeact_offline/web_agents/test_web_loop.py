@@ -436,20 +436,25 @@ def test_a_file_of_captions_at_fault_is_named_with_its_line(text: str, tmp_path:
         read_captions(tmp_path / "captions.jsonl")
 
 
-@pytest.mark.slow
-def test_what_is_cut_off_is_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trees, "MAX_TOKENS", 60)
-    run = evaluated(tmp_path, "visualwebarena", None, "tree")
-    assert run.results["notes"]["target_cut_off"] == run.results["waterfall"]["target_cut_off"]["steps"] > 0
-    assert run.results["ceiling"]["micro"] == run.results["element_accuracy"]["micro"]
+@pytest.fixture(scope="module")
+def cut(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run whose trees are cut after few words."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trees, "MAX_TOKENS", 60)
+        return evaluated(tmp_path_factory.mktemp("cut"), "visualwebarena", None, "tree")
 
 
 @pytest.mark.slow
-def test_steps_cut_by_the_fall_back_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_cut_off_is_out_of_reach(cut: Run) -> None:
+    assert cut.results["notes"]["target_cut_off"] == cut.results["waterfall"]["target_cut_off"]["steps"] > 0
+    assert cut.results["ceiling"]["micro"] == cut.results["element_accuracy"]["micro"]
+
+
+@pytest.mark.slow
+def test_steps_cut_by_the_fall_back_are_counted(cut: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trees, "MAX_TOKENS", 60)
-    fallen = evaluated(tmp_path, "visualwebarena", None, "tree")
-    named = evaluated(tmp_path / "named", "visualwebarena", None, "tree", cut_by="characters")
-    assert fallen.results["notes"]["cut_by_words"] == fallen.results["n_steps"]
+    named = evaluated(tmp_path, "visualwebarena", None, "tree", cut_by="characters")
+    assert cut.results["notes"]["cut_by_words"] == cut.results["n_steps"]
     assert "cut_by_words" not in named.results["notes"]
     assert (named.manifest["identity"]["cut_by"], named.results["notes"]["target_cut_off"] > 0) == ("characters", True)
     assert "cut_by_words" not in named.manifest["identity"]["fall_backs"]
