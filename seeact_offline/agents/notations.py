@@ -215,7 +215,9 @@ def _known(found: Sequence[Said], verbs: Mapping[str, Kind] | None) -> tuple[lis
             unknown = unknown or (said.verb if said.is_call else "")
         elif said.is_call or act.place is not None:
             acts.append(act)
-    return acts, unknown
+    # words of the prose before a call may look like one
+    n_words = next((n for n, act in enumerate(acts) if act.kind in CLICKS and act.place is not None), 0)
+    return [act for n, act in enumerate(acts) if n >= n_words or act.kind not in CLICKS], unknown
 
 
 _TAGS = re.compile(
