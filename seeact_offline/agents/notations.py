@@ -147,7 +147,7 @@ def said_in_lines(text: str) -> list[Said]:
         kind = kind_of(line["verb"])
         if kind not in (*CLICKS, "select", "drag", "scroll"):
             named = {"text": rest.removeprefix("[").removesuffix("]")} if rest else {}
-        found.append(Said(line["verb"], named, is_call=bool(named) or not rest))
+        found.append(Said(line["verb"], named, is_call=bool(named) or (kind not in CLICKS and not rest)))
     return found
 
 
