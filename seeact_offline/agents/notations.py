@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from seeact_offline.agents.acts import CLICKS, Act, Kind, Unreadable
@@ -67,7 +68,7 @@ def said_in_xml(text: str) -> list[Said]:
     """Calls such as `<function=NAME><parameter=NAME>value</parameter></function>`, with attributes, or with `<arg_key>`. Ends may be missing."""
     found = []
     heads = list(_FUNCTION.finditer(text))[:MOST_CALLS]
-    for head, following in zip(heads, [*heads[1:], None], strict=True):
+    for head, following in zip_longest(heads, heads[1:]):
         inside = text[head.end() : following.start() if following else len(text)]
         found.append(_with_verb(head["name"], _parameters(inside)))
     for head in list(_ARGUMENTS_OF.finditer(text))[:MOST_CALLS]:
@@ -81,7 +82,7 @@ def said_in_xml(text: str) -> list[Said]:
 def _parameters(text: str) -> dict[str, Any]:
     heads = list(_PARAMETER.finditer(text))
     found = {}
-    for head, following in zip(heads, [*heads[1:], None], strict=True):
+    for head, following in zip_longest(heads, heads[1:]):
         inside = text[head.end() : following.start() if following else len(text)]
         end = _END.search(inside)
         found[head["name"]] = _value(inside[: end.start()] if end else inside)

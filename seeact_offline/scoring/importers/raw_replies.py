@@ -49,7 +49,7 @@ def _answer(row: SourceRow, agent: Agent, strict: bool) -> Answer:
     reply = text(row.values.get("reply"))
 
     def answer(truth: Truth) -> Prediction:
-        shown, notes = _shown(row.values, agent, truth.picture_size)
+        shown, notes = shown_of(row.values, agent, truth.picture_size)
         try:
             found = agent.answer(agent.read(reply, shown, strict), shown)
         except Unreadable as error:
@@ -72,7 +72,7 @@ def _answer(row: SourceRow, agent: Agent, strict: bool) -> Answer:
     return answer
 
 
-def _shown(
+def shown_of(
     values: Mapping[str, Any], agent: Agent, page: tuple[int, int] | None
 ) -> tuple[Shown, tuple[tuple[str, int], ...]]:
     """Returns the picture that the reply is about, and counts of what is odd about it."""
