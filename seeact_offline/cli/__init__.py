@@ -34,6 +34,7 @@ PURPOSES = {
     "improve": "improve an agent from its own attempts, offline: recorded train tasks, teacher-forced steps",
     "show": "print exactly what the model would be sent for one step",
     "score": "score the finished predictions of a run again",
+    "which-agent": "name the agent whose language and frame fit a file of replies",
     "compare": "compare finished runs, paired by step and clustered by task",
     "judge": "ask a model whether trajectories have done their tasks",
     "agreement": "compare verdicts of judges with labels, with intervals over tasks",

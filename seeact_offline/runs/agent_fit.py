@@ -30,8 +30,9 @@ from seeact_offline.replies.points import is_usable
 from seeact_offline.replies.thoughts import without_thoughts
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.prepare import picture_size
+from seeact_offline.scoring.importers.answer_table import IDS, table_rows
 from seeact_offline.scoring.importers.importer import Source
-from seeact_offline.scoring.importers.raw_replies import IDS, SIZES, shown_of
+from seeact_offline.scoring.importers.raw_replies import SIZES, shown_of
 from seeact_offline.scoring.importers.reading import lines, number, step_of, text
 from seeact_offline.scoring.report import counted
 
@@ -188,9 +189,20 @@ class AgentFits:
     def table(self) -> Table:
         """One row for the agents that cannot be told apart; those that read nothing are named below."""
         silent = [name for row in self.rows if not row.read for name in row.agents]
-        header = ("agent", "own language", "read", "places on the page", "on a candidate", "Element Accuracy")
+        header = (
+            "agent",
+            "own language",
+            "read",
+            "places on the page",
+            "on a candidate",
+            "Element Accuracy",
+            "types or selects",
+        )
         rows = [
-            (", ".join(row.agents), *map(percent, (row.own, row.read, row.on_page, row.on_candidate, row.element)))
+            (
+                ", ".join(row.agents),
+                *map(percent, (row.own, row.read, row.on_page, row.on_candidate, row.element, row.texts)),
+            )
             for row in self.rows
             if row.read
         ]
@@ -325,12 +337,9 @@ def fit_file(path: Path, dataset: Any = None, split: str | None = None) -> Agent
     rows = read_replies(path)
     if dataset is None and split is None:
         return agent_fits(RawReply(text(row["reply"]), row) for row in rows)
-    for name, given in (("dataset", dataset), ("split", split)):
-        if given is None:
-            other = "split" if name == "dataset" else "dataset"
-            raise InputError(
-                name, sentence=f"`{other}` needs `{name}`: together they say which steps the replies are to"
-            )
+    if dataset is None or split is None:
+        lacks, given = ("split", "dataset") if split is None else ("dataset", "split")
+        raise InputError(lacks, sentence=f"`{given}` needs `{lacks}`: together they say which steps the replies are to")
     first: dict[str, Mapping[str, Any]] = {}
     for row in rows:
         first.setdefault(step_of(row), row)
@@ -352,8 +361,6 @@ def _of_step(row: Mapping[str, Any], step: Step) -> RawReply:
 
 def read_replies(path: Path) -> list[Mapping[str, Any]]:
     """The rows of a file, each with a `reply` that is not empty. Raises InputError."""
-    from seeact_offline.scoring.importers.answer_table import table_rows
-
     if not path.is_file():
         raise InputError("run", sentence=f"{path} is no file; name a file of replies")
     source = Source("run", path)

@@ -36,6 +36,8 @@ def read(sources: Mapping[str, Source], agent: str | None = None, strict: bool =
         raise InputError(
             "agent", f"one of {', '.join(GUI_MODELS)} with the format replies", repr(agent) if agent else "none"
         )
+    if not any(text(row.values.get("reply")).strip() for row in found.rows):
+        raise InputError("run", sentence=f"{source.path} holds no replies")
     first, problems = found.first_of_each()
     unknown = sorted(columns - {*IDS, "reply", *SIZES, *PARTS})
     return ImportedAnswers(
