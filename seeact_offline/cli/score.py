@@ -10,7 +10,6 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seeact_offline.agents import GUI_MODELS
 from seeact_offline.cli.output import fail, note, say
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.records import InputError
@@ -68,11 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     other.add_argument(
         "--grounding", choices=GROUNDINGS, help="seeact: the strategy of its replies (default: by its files)"
     )
-    other.add_argument(
-        "--agent",
-        metavar="NAME",
-        help=f"replies, or a run whose replies are read again: whose language they are in (default: none; every agent is tried): {', '.join(GUI_MODELS)}",
-    )
+    other.add_argument("--agent", metavar="NAME", help="replies: whose language they are in, by name or FILE.py:NAME")
     other.add_argument(
         "--strict-reading", action="store_true", help="replies: read them as the agent's released code does"
     )

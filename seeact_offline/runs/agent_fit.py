@@ -137,10 +137,10 @@ class AgentFit:
 
     @property
     def rank(self) -> tuple[float, ...]:
-        """The better of two fits has the greater one. Both figures of the data count: a weak model is on few right elements in any frame."""
+        """The better of two fits has the greater one: first what of the language is read, then where the places lie. Both figures of the data count: a weak model is on few right elements in any frame."""
         # a frame of unknown size may hold all places: it comes behind one that does
         held = 0.999 if self.on_page is None else self.on_page
-        return self.own, (self.on_candidate or 0.0) + (self.element or 0.0), held, self.texts, self.read
+        return self.own, self.texts, (self.on_candidate or 0.0) + (self.element or 0.0), held, self.read
 
     def named(self) -> str:
         more = ", ..." if len(self.agents) > MOST_NAMED else ""
@@ -150,12 +150,12 @@ class AgentFit:
         """The first figures by which this one is ahead of another, in points."""
         steps: tuple[tuple[tuple[str, float | None, float | None], ...], ...] = (
             (("replies in its own language", self.own, other.own),),
+            (("replies that type or select", self.texts, other.texts),),
             (
                 ("places on a candidate", self.on_candidate, other.on_candidate),
                 ("Element Accuracy", self.element, other.element),
             ),
             (("places on the page", self.on_page, other.on_page),),
-            (("replies that type or select", self.texts, other.texts),),
             (("replies read", self.read, other.read),),
         )
         for figures in steps:

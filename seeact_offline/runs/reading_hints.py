@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.agents import AGENTS, GUI_MODELS
+from seeact_offline.agents import AGENTS, GROUNDERS, GUI_MODELS
 from seeact_offline.files.markdown import one_line, percent
 from seeact_offline.records import Prediction, ShownPicture, Truth
 from seeact_offline.replies.final_answer import PARSE_FAILURES
@@ -170,10 +170,11 @@ def geometry_of(prediction: Prediction, truth: Truth | None, settings: Mapping[s
 def _is_by_rule(shown: ShownPicture, truth: Truth | None, agent: object) -> bool:
     """Tells whether the picture is as the agent's own rule makes it, where an import did not say: another agent has another rule."""
     page = None if truth is None else truth.picture_size
-    if agent not in GUI_MODELS or page is None or shown.part != (0, 0, *page):
+    known = GUI_MODELS.get(agent) or GROUNDERS.get(agent)
+    if known is None or page is None or shown.part != (0, 0, *page):
         return False
     with suppress(ValueError):
-        return bool(GUI_MODELS[agent].view.resize.apply(page) == shown.sent)
+        return bool(known.view.resize.apply(page) == shown.sent)
     return shown.sent == page
 
 

@@ -29,6 +29,8 @@ def read(sources: Mapping[str, Source], agent: str | None = None, strict: bool =
     """`agent`: whose language the replies are in. `strict`: read them as its released code does."""
     source = sources["run"]
     found = table_rows(source, (*IDS, "reply"))
+    if found.rows and not any(text(row.values.get("reply", "-")).strip() for row in found.rows):
+        raise InputError("run", sentence=f"{source.path} holds no replies")
     columns = {name for row in found.rows for name in row.values}
     if not columns.issuperset((*IDS, "reply")):
         raise WrongFormat(source, "a table with the columns annotation_id, action_uid and reply")
@@ -36,8 +38,6 @@ def read(sources: Mapping[str, Source], agent: str | None = None, strict: bool =
         raise InputError(
             "agent", f"one of {', '.join(GUI_MODELS)} with the format replies", repr(agent) if agent else "none"
         )
-    if not any(text(row.values.get("reply")).strip() for row in found.rows):
-        raise InputError("run", sentence=f"{source.path} holds no replies")
     first, problems = found.first_of_each()
     unknown = sorted(columns - {*IDS, "reply", *SIZES, *PARTS})
     return ImportedAnswers(
