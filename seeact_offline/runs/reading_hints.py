@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.agents import AGENTS, GROUNDERS, GUI_MODELS
+from seeact_offline.agents import GROUNDERS, GUI_MODELS
 from seeact_offline.files.markdown import one_line, percent
 from seeact_offline.records import Prediction, ShownPicture, Truth
 from seeact_offline.replies.final_answer import PARSE_FAILURES
@@ -110,9 +110,10 @@ def reading_hint(
     if not is_certain and not _is_missed(len(wrong), len(places)):
         return None
     first = next((one for one, _ in pairs if one.failure in UNREADABLE), missed[0] if missed else pairs[0][0])
-    own = settings.get("agent")
-    can_fit = own is not None and not (own in AGENTS and (own not in GUI_MODELS or AGENTS[own].grounder is not None))
-    agents, found = _fitting(pairs, settings, 0.0 if is_certain else FAR_BETTER) if can_fit else ((), "")
+    own = str(settings.get("agent", settings.get("grounding")))
+    # a place in an agent's numbers has its picture; what a planner describes has none
+    can_fit = any(one.groups[-1].shown for one, _ in pairs) and not (own in GUI_MODELS and GUI_MODELS[own].grounder)
+    agents, found = _fitting(pairs, own, settings, 0.0 if is_certain else FAR_BETTER) if can_fit else ((), "")
     if not agents and not is_certain:
         return None
     return ReadingHint(
@@ -134,9 +135,9 @@ def _quoted(reply: str) -> str:
 
 
 def _fitting(
-    pairs: Sequence[tuple[Prediction, Truth]], settings: Mapping[str, Any], lead: float
+    pairs: Sequence[tuple[Prediction, Truth]], own: str, settings: Mapping[str, Any], lead: float
 ) -> tuple[tuple[str, ...], str]:
-    """The agents that read more of the replies or place more of them, and how much. `lead`: the share of the replies by which more must
+    """The agents that read more of the replies or place more of them, and how much. `own`: the run's agent. `lead`: the share of the replies by which more must
     be on the right element; 0: none where more are read."""
     from seeact_offline.runs.agent_fit import BoxTarget, RawReply, agent_fits
 
@@ -147,7 +148,7 @@ def _fitting(
         )
         for one, truth in tried
     )
-    best, now = fits.best, fits.row_of(str(settings["agent"]))
+    best, now = fits.best, fits.row_of(own)
     is_strict = bool(settings.get("strict") or settings.get("strict_reading"))
     if best is None or (best is now and not is_strict):
         return (), ""
