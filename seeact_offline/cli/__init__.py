@@ -77,7 +77,7 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one verb. Returns 0 done, 1 done but some steps failed to run, 2 wrong usage or unreadable input."""
+    """Runs one verb. Returns 0 done, 1 done but some steps failed to run or most replies could not be read, 2 wrong usage or unreadable input."""
     with lasting_output(), _terminable():
         return _run_verb(list(sys.argv[1:] if argv is None else argv))
 
