@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from seeact_offline.cli.output import say
+from seeact_offline.runs.agent_fit import fit_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,9 +23,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    # reads pages, which --help does not
-    from seeact_offline.runs.agent_fit import fit_file
-
     fits = fit_file(args.replies, args.dataset, args.split)
     say(fits.table().markdown())
     sentence = fits.sentence()

@@ -18,10 +18,10 @@ from seeact_offline.replies.points import POINT_FAILURES
 from seeact_offline.scoring.importers.raw_replies import PARTS, SIZES
 from seeact_offline.scoring.report import counted
 
-UNREADABLE = frozenset({"no_act", "unknown_act", "no_marks", "format_error", "no_operation", *PARSE_FAILURES, *POINT_FAILURES}) - {
+UNREADABLE = frozenset({"no_act", "unknown_act", "no_marks", "format_error", *PARSE_FAILURES, *POINT_FAILURES}) - {
     "unknown_action", "missing_value", "point_outside",
 }  # fmt: skip
-"""Failures of replies in which no answer was found. Another act than CLICK, TYPE and SELECT was read."""
+"""Failures of replies that name no element in a form that is read. Another act than CLICK, TYPE and SELECT was read."""
 MANY_UNREADABLE = 1 / 3
 """Share of the replies beyond which a mismatch is likely."""
 MOST_MISSED, ENOUGH_PLACES = 0.9, 10
@@ -101,15 +101,16 @@ def reading_hint(
         for prediction, truth in zip(predictions, truths, strict=True)
         if prediction.ran and prediction.groups and prediction.groups[-1].replies
     ]
-    failures = Counter(one.failure for one, _ in pairs if one.failure in UNREADABLE)
+    unread = [one for one, _ in pairs if one.failure in UNREADABLE and one.element_id is None]
+    failures = Counter(one.failure for one in unread)
     places = [(one, truth) for one, truth in pairs if one.point is not None or one.failure == "point_outside"]
     missed = [one for one, _ in places if one.element_id is None]
     wrong = [one for one, truth in places if one.element_id not in truth.positives]
-    is_certain = failures.total() > MANY_UNREADABLE * len(pairs) or _is_missed(len(missed), len(places))
+    is_certain = len(unread) > MANY_UNREADABLE * len(pairs) or _is_missed(len(missed), len(places))
     # a weak model is beside the right element too: then another frame must be far better
     if not is_certain and not _is_missed(len(wrong), len(places)):
         return None
-    first = next((one for one, _ in pairs if one.failure in UNREADABLE), missed[0] if missed else pairs[0][0])
+    first = (unread or missed or wrong)[0]
     own = str(settings.get("agent", settings.get("grounding")))
     # a place in an agent's numbers has its picture; what a planner describes has none
     can_fit = any(one.groups[-1].shown for one, _ in pairs) and not (own in GUI_MODELS and GUI_MODELS[own].grounder)
