@@ -168,8 +168,7 @@ def import_replies_of(
         file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         return import_run(
             ImportFiles(run=file), out=out, format="replies", dataset=dataset or settings["dataset"],
-            split=settings["split"],
-            protocol=protocol, answered_only=is_part, agent=agent, strict=strict, watch=watch,
+            split=settings["split"], protocol=protocol, answered_only=is_part, agent=agent, strict=strict, watch=watch,
         )  # fmt: skip
 
 

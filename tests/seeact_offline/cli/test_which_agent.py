@@ -141,6 +141,7 @@ def test_an_import_that_is_mostly_unreadable_ends_with_one(
     assert "One reply: Hm \\[31m\\| \\`x\\`" in (out / "report.md").read_text()
 
 
+@pytest.mark.slow
 def test_a_run_that_is_mostly_unreadable_ends_with_one(cli: Cli, data: list[str], tmp_path: Path) -> None:
     out = tmp_path / "run"
     with ChatServer(lambda body: "I am not sure.") as server:
