@@ -125,10 +125,11 @@ def _run_grid(args: argparse.Namespace, models: list[str], groundings: list[str]
     for done in grid.runs:
         if lost := done.record.unanswered:
             note(f"{done.path.name}: {none_answered(lost, done.record.n_steps)}")
+    unread = [_note_reading(done) for done in grid.runs]
     for report in reporters:
         for done in grid.runs:
             report(done)
-    return 1 if grid.n_failed or not grid.complete else 0
+    return 1 if grid.n_failed or any(unread) or not grid.complete else 0
 
 
 def _run_one(args: argparse.Namespace) -> int:
@@ -167,9 +168,10 @@ def _finish(args: argparse.Namespace, config: EvalConfig, run: Run, reporters: S
     lost = unanswered(predictions)
     if lost is not None:
         note(none_answered(lost, len(predictions)))
+    unread = _note_reading(run)
     if config.predict_only:
         say(f"{counted(len(predictions), 'step')} predicted; `score {run.path}` scores them")
-        return 1 if run.n_failed or run.n_left else 0
+        return 1 if run.n_failed or run.n_left or unread else 0
     if lost is not None:
         _note_what_is_left(run, config.max_cost)
         return 1
@@ -183,7 +185,17 @@ def _finish(args: argparse.Namespace, config: EvalConfig, run: Run, reporters: S
     _note_what_is_left(run, config.max_cost)
     for report in reporters:
         report(run)
-    return 1 if run.n_failed or run.failed_repeats or not run.record.complete else 0
+    return 1 if run.n_failed or run.failed_repeats or unread or not run.record.complete else 0
+
+
+def _note_reading(run: Run) -> bool:
+    """Prints what is likely wrong with the reading of a run; True where most replies cannot be read."""
+    from seeact_offline.runs.reading_hints import hint_of_run
+
+    hint = hint_of_run(run.path)
+    if hint is not None:
+        note("\n".join(hint.sentences(run.path)))
+    return hint is not None and hint.is_mostly_unreadable
 
 
 def config_of(args: argparse.Namespace, **changes: Any) -> EvalConfig:

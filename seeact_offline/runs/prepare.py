@@ -45,9 +45,7 @@ class _Missing:
 
 def target_of(step: Step, read: Callable[[], Page]) -> Truth:
     """`step.truth` with what its picture and page add, as far as they can be read; `read` gives the page."""
-    truth, size = step.truth, None
-    with suppress(RowError):
-        size = None if step.screenshot is None else PagePicture(step.screenshot).size
+    truth, size = step.truth, picture_size(step)
     try:
         near = find_kin(read(), step.candidates, size)
         words = element_text(read(), truth.target)
@@ -55,6 +53,13 @@ def target_of(step: Step, read: Callable[[], Page]) -> Truth:
         # a page that we never met must not end a run; that this step could not be asked is said in its prediction
         near, words = {}, ""
     return replace(truth, picture_size=size, kin=near, element_text=words)
+
+
+def picture_size(step: Step) -> tuple[int, int] | None:
+    """Width and height of the step's screenshot in pixels; None where there is none that can be opened."""
+    with suppress(RowError):
+        return None if step.screenshot is None else PagePicture(step.screenshot).size
+    return None
 
 
 def element_text(page: Page, node: str | None) -> str:

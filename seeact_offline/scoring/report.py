@@ -155,8 +155,13 @@ def faults_in_words(faults: Mapping[str, int], left_out: int = 0) -> list[str]:
     ]
 
 
-def report(results: Results, steps: Sequence[Mapping[str, Any]], notes: Mapping[str, str] = UNKNOWN) -> str:
-    """`report.md` from `results.json` and the lines of `steps.jsonl`. `notes`: the meaning of each note."""
+def report(
+    results: Results,
+    steps: Sequence[Mapping[str, Any]],
+    notes: Mapping[str, str] = UNKNOWN,
+    hints: Sequence[str] = (),
+) -> str:
+    """`report.md` from `results.json` and the lines of `steps.jsonl`. `notes`: the meaning of each note. `hints`: sentences, plain text."""
     failed = [step for step in steps if step["outcome"] not in (SUCCESS, LEFT_OUT)]
     rest = [f"{len(failed) - LISTED} more in `steps.jsonl`."] if len(failed) > LISTED else []
     unreadable, read = (
@@ -188,7 +193,14 @@ def report(results: Results, steps: Sequence[Mapping[str, Any]], notes: Mapping[
     remarks = [NOT_THE_PAPERS] if results.dataset == "sample" else []
     remarks += [" ".join(faults)] if (faults := faults_in_words(results.data_faults, results.left_out)) else []
     missing = [f"**{sentence}**" for sentence in incomplete_in_words(results)]
-    paragraphs = [*missing, title, *remarks, *(one.markdown() for one in tables if one is not None), *rest]
+    paragraphs = [
+        *missing,
+        title,
+        *remarks,
+        *map(cell, hints),
+        *(one.markdown() for one in tables if one is not None),
+        *rest,
+    ]
     return "\n\n".join(paragraphs) + "\n"
 
 
