@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from seeact_offline.replies.thoughts import without_thoughts
 Reader = Callable[[str], Sequence[Act]]
 MOST_CHARACTERS = 20_000
 """Characters that are read of a reply, at its end: the act follows the thoughts."""
+_CUT = re.compile(r"(?:[\[({]|<(?:point|bbox|box)>)[^\])}\n]*?(?P<number>[\d.]+)\s*\Z")
 OPERATIONS = frozenset({"CLICK", "TYPE", "SELECT"})
 
 
@@ -93,7 +95,7 @@ class Agent:
             if not found:
                 raise Unreadable("no act")
             return found
-        text = without_thoughts(text[-MOST_CHARACTERS:])
+        text = _without_cut_number(without_thoughts(text[-MOST_CHARACTERS:]))
         try:
             return self.read_own(text)
         except Unreadable as error:
@@ -150,3 +152,10 @@ class Agent:
         if place is not None and not isinstance(place, str):
             place = shown.from_page(place, self.frame)
         return self.writer(op if op in self.speaks else "CLICK", value, place)
+
+
+def _without_cut_number(text: str) -> str:
+    """The reply without a number in an open bracket at its very end: it may have been cut short within the number, which would then be another
+    place."""
+    cut = _CUT.search(text[-100:])
+    return text if cut is None else text[: len(text) - len(text[-100:]) + cut.start("number")]
