@@ -33,7 +33,9 @@ _PARAMETER = re.compile(
     r"<(?:\w+:)?parameter(?:\s*=\s*|\s+name\s*=\s*)[\"']?(?P<name>[\w.-]{1,80})[\"']?[^<>]{0,80}>", re.IGNORECASE
 )
 _END = re.compile(r"</(?:\w{1,20}:)?(?:parameter|function|invoke)>", re.IGNORECASE)
-_ARGUMENT = re.compile(r"<arg_key>(?P<name>[^<]{1,80})</arg_key>\s*<arg_value>(?P<value>.*?)(?:</arg_value>|\Z)", re.DOTALL)
+_ARGUMENT = re.compile(
+    r"<arg_key>(?P<name>[^<]{1,80})</arg_key>\s*<arg_value>(?P<value>.*?)(?:</arg_value>|\Z)", re.DOTALL
+)
 _TOKENS = re.compile(
     r"(?:\bfunctions\.|\[TOOL_CALLS\])(?P<name>[\w-]{1,80})(?::\d{1,4})?(?:\s*(?:<\|[a-z_]{1,40}\|>|\[ARGS\])(?:json)?){1,3}\s*(?=\{)"
 )
@@ -122,7 +124,10 @@ def said_in_xml(text: str) -> list[Said]:
     for head in list(_ARGUMENTS_OF.finditer(text))[:MOST_CALLS]:
         inside = text[head.end() :].partition("</tool_call>")[0]
         found.append(
-            _with_verb(head["name"], {(name := one["name"].strip()): _value(name, one["value"]) for one in _ARGUMENT.finditer(inside)})
+            _with_verb(
+                head["name"],
+                {(name := one["name"].strip()): _value(name, one["value"]) for one in _ARGUMENT.finditer(inside)},
+            )
         )
     return found
 

@@ -75,13 +75,17 @@ _TEXTS = (
     "key",
     "status",
 )
-TYPED = frozenset({"text", "content", "value", "text_input", "input_text", "string", "message", "answer", "query", "url"})
+TYPED = frozenset(
+    {"text", "content", "value", "text_input", "input_text", "string", "message", "answer", "query", "url"}
+)
 """Names of arguments that stay a text, also where they look like a list."""
 _WORDY = ("element", "target")
 """Names of arguments that are an element's words, or its place."""
 _NUMBERS_ALONE = re.compile(r"\s*[\[(<][\d\s.,()\[\]<>-]+")
 _CORNERS = ("x1", "y1", "x2", "y2")
-_DRESS = re.compile(r"</?(?:point|bbox|box)>|<\|box_(?:start|end)\|>|\b[xy]\d?\s*[=:]|[\"'][xy]\d?[\"']\s*:", re.IGNORECASE)
+_DRESS = re.compile(
+    r"</?(?:point|bbox|box)>|<\|box_(?:start|end)\|>|\b[xy]\d?\s*[=:]|[\"'][xy]\d?[\"']\s*:", re.IGNORECASE
+)
 """What may stand around the numbers of a place."""
 _WORDS = re.compile(r"[^\W\d_]{2}")
 _PAIRS = (("x", "y"), ("coordinate_x", "coordinate_y"))
