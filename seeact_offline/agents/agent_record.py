@@ -17,7 +17,9 @@ from seeact_offline.replies.plain_reply import without_thoughts
 Reader = Callable[[str], Sequence[Act]]
 MOST_CHARACTERS = 20_000
 """Characters that are read of a reply, at its end: the act follows the thoughts."""
-_CUT = re.compile(r"(?:[\[({]|<(?:point|bbox|box)>)[^\])}\n]*?(?P<number>[\d.]+)\s*\Z")
+_CUT = re.compile(
+    r"(?:[\[({]|<(?:point|bbox|box)\b|<parameter=(?:coordinate|point|\w{0,9}box\w{0,3}|x|y)>\s*)[^\])}\n]*?(?P<numbers>[\d.-][\d.,\s-]*)\Z"
+)
 OPERATIONS = frozenset({"CLICK", "TYPE", "SELECT"})
 
 
@@ -95,7 +97,7 @@ class Agent:
             if not found:
                 raise Unreadable("no act")
             return found
-        text = _without_cut_number(without_thoughts(text[-MOST_CHARACTERS:]))
+        text = _without_cut_numbers(without_thoughts(text[-MOST_CHARACTERS:]))
         try:
             return self.read_own(text)
         except Unreadable as error:
@@ -154,8 +156,8 @@ class Agent:
         return self.writer(op if op in self.speaks else "CLICK", value, place)
 
 
-def _without_cut_number(text: str) -> str:
-    """The reply without a number in an open bracket at its very end: it may have been cut short within the number, which would then be another
-    place."""
+def _without_cut_numbers(text: str) -> str:
+    """The reply without the numbers at its very end that an open bracket or tag holds: it may have been cut short within or behind one, and the
+    place would be another."""
     cut = _CUT.search(text[-100:])
-    return text if cut is None else text[: len(text) - len(text[-100:]) + cut.start("number")]
+    return text if cut is None else text[: len(text) - len(text[-100:]) + cut.start("numbers")]

@@ -16,8 +16,8 @@ _TAG = re.compile(
 _TAGGED_CALL = r"<(?:seed:|minimax:)?tool_call>|<function[=\s]|<invoke\s|<\|tool_calls?(?:_section)?_begin\|>"
 _CALL = re.compile(_TAGGED_CALL, re.IGNORECASE)
 _ANSWER = re.compile(
-    rf"{_TAGGED_CALL}|<answer>|<action>|<\|begin_of_box\|>|```|^[ \t>*#]*(?:(?:grounded )?operation|actions?|final answer|answer|element)\b[ \t*]*:"
-    r"|^[ \t]*[\[{][ \t]*[{\"']|^(?:pyautogui|computer)\.",
+    rf"{_TAGGED_CALL}|<answer>|<action>|<\|begin_of_box\|>|```|^[ \t>*#]*(?:(?:grounded )?operation|actions?|final answer|answer|element|point|status)\b[ \t*]*:"
+    r"|^explain:|^[ \t]*[\[{][ \t]*[{\"']|^(?:pyautogui|computer)\.",
     re.IGNORECASE | re.MULTILINE,
 )
 """Where an answer begins, and with it ends a thought that nothing closes."""
