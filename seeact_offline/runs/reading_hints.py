@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,8 @@ from seeact_offline.agents import GROUNDERS, GUI_MODELS
 from seeact_offline.files.markdown import one_line, percent
 from seeact_offline.records import Prediction, ShownPicture, Truth
 from seeact_offline.replies.final_answer import PARSE_FAILURES
-from seeact_offline.replies.points import POINT_FAILURES
-from seeact_offline.scoring.importers.raw_replies import PARTS, SIZES
 from seeact_offline.scoring.report import counted
 
-UNREADABLE = frozenset({"no_act", "unknown_act", "no_marks", "format_error", *PARSE_FAILURES, *POINT_FAILURES}) - {
-    "unknown_action", "missing_value", "point_outside",
-}  # fmt: skip
-"""Failures of replies that name no element in a form that is read. Another act than CLICK, TYPE and SELECT was read."""
 MANY_UNREADABLE = 1 / 3
 """Share of the replies beyond which a mismatch is likely."""
 MOST_MISSED, ENOUGH_PLACES = 0.9, 10
@@ -40,7 +35,7 @@ class ReadingHint:
 
     n_replies: int
     failures: Mapping[str, int]
-    """Of UNREADABLE, with their counts."""
+    """Of `unreadable_failures`, with their counts."""
     n_places: int
     n_missed: int
     """Places beside every candidate."""
@@ -92,6 +87,15 @@ def _is_missed(n_missed: int, n_places: int) -> bool:
     return n_places >= ENOUGH_PLACES and n_missed > MOST_MISSED * n_places
 
 
+@cache
+def unreadable_failures() -> frozenset[str]:
+    """Failures of replies that name no element in a form that is read. Another act than CLICK, TYPE and SELECT was read."""
+    from seeact_offline.replies.points import POINT_FAILURES
+
+    named = {"no_act", "unknown_act", "no_marks", "format_error", *PARSE_FAILURES, *POINT_FAILURES}
+    return frozenset(named - {"unknown_action", "missing_value", "point_outside"})
+
+
 def reading_hint(
     predictions: Sequence[Prediction], truths: Sequence[Truth], settings: Mapping[str, Any]
 ) -> ReadingHint | None:
@@ -101,7 +105,8 @@ def reading_hint(
         for prediction, truth in zip(predictions, truths, strict=True)
         if prediction.ran and prediction.groups and prediction.groups[-1].replies
     ]
-    unread = [one for one, _ in pairs if one.failure in UNREADABLE and one.element_id is None]
+    failed = [one for one, _ in pairs if one.failure is not None and one.element_id is None]
+    unread = [one for one in failed if one.failure in unreadable_failures()]
     failures = Counter(one.failure for one in unread)
     places = [(one, truth) for one, truth in pairs if one.point is not None or one.failure == "point_outside"]
     missed = [one for one, _ in places if one.element_id is None]
@@ -166,6 +171,8 @@ def geometry_of(prediction: Prediction, truth: Truth | None, settings: Mapping[s
     shown = prediction.groups[-1].shown if prediction.groups else None
     if shown is None or (settings.get("format") == "replies" and _is_by_rule(shown, truth, settings.get("agent"))):
         return {}
+    from seeact_offline.scoring.importers.raw_replies import PARTS, SIZES
+
     return dict(zip((*SIZES, *PARTS), (*shown.sent, *shown.part), strict=True))
 
 

@@ -11,8 +11,8 @@ from seeact_offline.agents.screens import Shown
 from seeact_offline.records import InputError, StepKey
 from seeact_offline.replies import parse_grounding_reply
 from seeact_offline.replies.next_action import parse_next_action
-from seeact_offline.replies.plain_reply import without_thoughts
 from seeact_offline.replies.points import read_point
+from seeact_offline.replies.words import without_thoughts
 from seeact_offline.trajectories.verdict_rules import read_verdict
 from tests.right_answers import right_replies
 
