@@ -80,9 +80,9 @@ def add_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     config = config_of(args)
     grounding = open_strategy(config).grounding
+    check_ranking(config)
     split = open_split(config.dataset, config.split, limit=config.limit)
     check_pages(config, split)
-    check_ranking(config)
     step, task = _find(split, args.step, grounding.earlier)
     paths = _picture_paths(args, config, step)
     scores = ranking_stage(config, task, TerminalWatch()).scores() if grounding.needs_ranking else None

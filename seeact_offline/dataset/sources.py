@@ -79,6 +79,18 @@ def _open_named(dataset: str | os.PathLike[str], splits: Sequence[str], raw_html
     )
 
 
+def is_recut(dataset: Any) -> bool:
+    """Tells, without opening it, whether a data set holds pictures and boxes alone, as SeeClick's and ShowUI's do."""
+    if not isinstance(dataset, str | os.PathLike) or not dataset:
+        return False
+    path = Path(dataset)
+    if not path.is_dir():
+        return path.suffix == ".json" and path.is_file()
+    from .recut import find_recut
+
+    return not _split_files(path) and any(find_recut(path, split) for split in SPLITS.values())
+
+
 def _open_folder(folder: Path, split: str) -> Source:
     found = _split_files(folder)
     paths = found.get(split)

@@ -180,7 +180,7 @@ class EvalConfig(RankingOptions):
         group=RANKING, metavar="NAME", known=_known_groundings, is_basic=True,
     )
     agent: str = option(
-        SEEACT, "way of looking and answering: {known} (default: {default}); others bring their own grounding",
+        SEEACT, "who looks and answers: {known} (default: {default})",
         group=RANKING, metavar="NAME", known=_known_agents, is_basic=True,
     )
 

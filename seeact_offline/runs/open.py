@@ -133,9 +133,9 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
     model.check_limit()
     if config.grounder is not None and not opened.grounding.asks_grounder:
         raise InputError("grounder", sentence="`grounder` needs an agent that describes elements, such as uground")
+    check_ranking(config)
     split = selected_split(config)
     check_pages(config, split)
-    check_ranking(config)
     if config.task_ids is not None:
         unknown = sorted(set(config.task_ids) - set(split.tasks))
         if not split.tasks:
