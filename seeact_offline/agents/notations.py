@@ -44,6 +44,7 @@ Mistral."""
 _FENCED = re.compile(r"^```\w*[ \t]*\n(?P<code>.*?)(?:^```|\Z)", re.DOTALL | re.MULTILINE)
 _ARGUMENTS_OF = re.compile(r"<tool_call>\s*(?P<name>[\w.-]{1,80})\s*(?=<arg_key>)")
 _FIELD = re.compile(r"(?:^|\t)[ ]*(?P<name>[A-Za-z_]\w{0,30})[ ]*[:=][ ]*(?P<value>[^\t\n]*)", re.MULTILINE)
+_NO_ARGUMENTS = ("action", "action_type", "explain", "summary")
 _LINE = re.compile(
     r"^[ \t>*#-]*+(?:\d{1,3}[.)][ \t]*)?(?:(?P<anchor>(?i:(?:grounded |next )?operation|(?:next )?actions?))[ \t*]*:[ \t*]*)?"
     r"(?P<verb>[A-Za-z][A-Za-z_]{2,30})\b[ \t:*]*+(?P<rest>[^\n]*)",
@@ -210,16 +211,7 @@ def said_in_fields(text: str) -> list[Said]:
     verb = fields.get("action") or fields.get("action_type") or ""
     if not verb or (kind_of(verb) is None and not re.fullmatch(r"[A-Za-z_ ]{1,30}", verb)):
         return []
-    return [
-        Said(
-            verb,
-            {
-                name: value
-                for name, value in fields.items()
-                if name not in ("action", "action_type", "explain", "summary")
-            },
-        )
-    ]
+    return [Said(verb, {name: value for name, value in fields.items() if name not in _NO_ARGUMENTS})]
 
 
 Notation = Callable[[str], Sequence[Said]]
@@ -238,8 +230,8 @@ def acts_in(
 ) -> list[Act]:
     """The acts of the first of these notations that has any, in the last box or answer tag before the rest of the text.
 
-    Where all notations are tried, a reply that is a place and nothing else is a click. `verbs`: what the model's own verbs ask for, beside those that many models have. Raises UnknownAct where the text calls something that
-    is not known, NoMarks, Unreadable.
+    Where all notations are tried, a reply that is a place and nothing else is a click. `verbs`: what the model's own verbs ask for, beside
+    those that many models have. Raises UnknownAct where the text calls something that is not known, NoMarks, Unreadable.
     """
     refused: Unreadable | None = None
     names = list(notations)

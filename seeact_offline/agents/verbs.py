@@ -219,7 +219,7 @@ def said_in_value(value: Any, depth: int = 0) -> list[Said]:
 
 
 def _unknown(value: Mapping[str, Any]) -> list[Said]:
-    """Of what stands under `action`, verbs that no table knows."""
+    """The verbs under `action` that no table knows."""
     actions = value.get("action", value.get("actions"))
     found = []
     for one in actions if isinstance(actions, list) else [actions]:

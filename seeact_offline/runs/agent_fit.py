@@ -119,7 +119,7 @@ class BoxTarget:
 
 @dataclass(frozen=True, slots=True)
 class AgentFit:
-    """How well an agent fits the replies, and all others whose figures are the same."""
+    """Figures of an agent over the replies, and of all others that have the same."""
 
     agents: tuple[str, ...]
     own: float

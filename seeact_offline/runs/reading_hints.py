@@ -31,11 +31,11 @@ QUOTED = 160
 
 @dataclass(frozen=True, slots=True)
 class ReadingHint:
-    """What is likely wrong with the reading of a run."""
+    """A likely fault in the reading of a run, and what to do."""
 
     n_replies: int
     failures: Mapping[str, int]
-    """Of `unreadable_failures`, with their counts."""
+    """Counts of those among `unreadable_failures`."""
     n_places: int
     n_missed: int
     """Places beside every candidate."""
@@ -46,7 +46,7 @@ class ReadingHint:
     agents: tuple[str, ...] = ()
     """Agents that would read more, all alike."""
     found: str = ""
-    """How much they would read, in words."""
+    """The share that they would read, in words."""
     can_fit: bool = True
     """False where the replies are in no agent's language."""
 
