@@ -458,6 +458,11 @@ class Step:
         return StepKey(self.annotation_id, self.action_uid)
 
     @property
+    def has_page(self) -> bool:
+        """False for a step of a picture alone, whose one candidate is the right box. Of rows without faults, others have a page."""
+        return bool(self.cleaned_html)
+
+    @property
     def truth(self) -> Truth:
         positives = frozenset(c.backend_node_id for c in self.candidates if c.is_positive)
         boxes = tuple(c.box for c in self.candidates if c.is_positive and c.box is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,11 +12,14 @@ from seeact_offline.agents.acts import Act, Answer, Fold, Kind, Unreadable, answ
 from seeact_offline.agents.notations import acts_in, unwrapped
 from seeact_offline.agents.screens import Frame, Point, Resize, Shown, Size
 from seeact_offline.records import ShownPicture
-from seeact_offline.replies.thoughts import without_thoughts
+from seeact_offline.replies.words import without_thoughts
 
 Reader = Callable[[str], Sequence[Act]]
 MOST_CHARACTERS = 20_000
 """Characters that are read of a reply, at its end: the act follows the thoughts."""
+_CUT = re.compile(
+    r"(?:[\[({]|<(?:point|bbox|box)\b|<parameter=(?:coordinate|point|\w{0,9}box\w{0,3}|x|y)>\s*)[^\])}\n]*?(?P<numbers>[\d.-][\d.,\s-]*)\Z"
+)
 OPERATIONS = frozenset({"CLICK", "TYPE", "SELECT"})
 
 
@@ -95,7 +99,7 @@ class Agent:
             if not found:
                 raise Unreadable("no act")
             return found
-        text = without_thoughts(text[-MOST_CHARACTERS:])
+        text = _without_cut_numbers(without_thoughts(text[-MOST_CHARACTERS:]))
         try:
             return self.read_own(text)
         except Unreadable as error:
@@ -165,3 +169,10 @@ class Agent:
         if place is not None and not isinstance(place, str):
             place = shown.from_page(place, self.frame)
         return self.writer(op if op in self.speaks else "CLICK", value, place)
+
+
+def _without_cut_numbers(text: str) -> str:
+    """The reply without the numbers at its very end that an open bracket or tag holds: it may have been cut short within or behind one, and the
+    place would be another."""
+    cut = _CUT.search(text[-100:])
+    return text if cut is None else text[: len(text) - len(text[-100:]) + cut.start("numbers")]

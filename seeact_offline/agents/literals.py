@@ -49,8 +49,9 @@ def read_seeclick_strictly(text: str) -> list[Act]:
     if not isinstance(value, dict) or "action_type" not in value:
         raise Unreadable("expected a dictionary with action_type")
     act = _seeclick_act(value)
-    said = act.text if isinstance(value.get("value"), str) else None
-    return [replace(act, place=_first_two(value.get("click_point")), text=said)]
+    # the released code looks at no value behind a number in quotes
+    has_value = isinstance(value.get("value"), str) and not isinstance(value["action_type"], str)
+    return [replace(act, place=_first_two(value.get("click_point")), text=act.text if has_value else None)]
 
 
 def _first_two(point: Any) -> tuple[float, float] | None:

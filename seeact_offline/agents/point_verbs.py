@@ -140,8 +140,11 @@ def read_holo(text: str) -> list[Act]:
     for value in json_in(text):
         if isinstance(value, dict) and (act := _holo_act(value)) is not None:
             return [act]
-        if acts := [act for said in said_in_value(value) if (act := act_of(said)) is not None]:
+        found = said_in_value(value)
+        if acts := [act for said in found if (act := act_of(said)) is not None]:
             return acts[:1]
+        if found:
+            raise UnknownAct(f"no table knows {found[0].verb[:60]!r}")
         if isinstance(value, dict) and (place := place_of(value)) is not None:
             return [Act("click", place)]
     for call in calls_in(text):

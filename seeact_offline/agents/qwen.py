@@ -42,6 +42,20 @@ def read_json_calls(text: str) -> list[Act]:
     return acts_in(text, ("json",))
 
 
+def read_gemini(text: str) -> list[Act]:
+    """Every call that the text holds as JSON, or the only place: Gemini's `point` and `box_2d` have y before x, its calls name both."""
+    try:
+        return read_json_calls(text)
+    except Unreadable as error:
+        for value in json_in(text) if error.name == Unreadable.name else ():
+            one = value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
+            numbers = place_of(one.get("box_2d", one.get("point"))) if isinstance(one, dict) else None
+            if numbers is not None:
+                # y and x, or top, left, bottom and right
+                return [Act("click", place_of([numbers[n ^ 1] for n in range(len(numbers))]))]
+        raise
+
+
 def read_tool_calls(text: str) -> list[Act]:
     """Every call that the text holds, in any of these tools' JSON, with these tools' own actions alone."""
     acts = [act for value in json_in(text) for act in _acts_in(value)]
@@ -175,5 +189,5 @@ OPENAI = Agent(
 )  # fmt: skip
 GEMINI = Agent(
     "gemini", "google-gemini/computer-use-preview c93bb2d", strict_reader=read_tool_calls, writer=write_gemini,
-    frame=Frame(1000), view=View("window"), scroll='{"name": "scroll_document", "args": {"direction": "down"}}', **_COMMON,
+    frame=Frame(1000), view=View("window"), scroll='{"name": "scroll_document", "args": {"direction": "down"}}', **(_COMMON | {"reader": read_gemini}),
 )  # fmt: skip

@@ -18,7 +18,7 @@ _KINDS: Mapping[Kind, str] = {
     "right": "right_click right_single context_click right_click_at",
     "hover": "hover hover_at mouse_move move move_to move_mouse",
     "type": "type type_text type_text_at input input_text write write_element write_element_abs write_abs typewrite fill enter_text "
-    "set_text input_element",
+    "set_text input_element type_name",
     "select": "select select_option select_dropdown_option choose",
     "clear": "clear clear_text",
     "press": "key keys keypress press press_key key_press hotkey key_combination hold_key send_keys key_down key_up keyboard_enter enter press_enter "
@@ -27,7 +27,7 @@ _KINDS: Mapping[Kind, str] = {
     "drag": "drag left_click_drag left_drag drag_and_drop drag_to left_mouse_down left_mouse_up mouse_down mouse_up gesture",
     "wait": "wait sleep screenshot take_screenshot wait_5_seconds pause pause_and_memorize_fact memorize info note cursor_position",
     "zoom": "zoom zoom_in zoom_out",
-    "stop": "terminate finished finish done complete completed stop fail failed abort end status call_user impossible task_complete task_impossible",
+    "stop": "terminate finished finish done complete completed stop fail failed abort end status call_user ask_user interact take_over impossible task_complete task_impossible",
     "answer": "answer response respond submit_answer",
     "back": "back go_back go_forward history_back forward navigate_back press_back previous_page",
     "goto": "goto navigate visit_url open_url go_to_url load_url search web_search open open_app launch launch_app awake open_web_browser home "
@@ -51,6 +51,8 @@ _VERB_NAMES = (
     "command",
 )
 """Names under which a call in JSON says its verb."""
+_CALLED = ("action", "action_type", "action_name", "tool_name", "function_name", "operation", "command")
+"""Those that nothing but a call has."""
 _INSIDE = ("arguments", "input", "args", "parameters", "params", "action_inputs", "kwargs")
 """Names under which it has its arguments."""
 _PLACES = (
@@ -97,10 +99,20 @@ _AMOUNTS: Mapping[str, float] = {
 }  # fmt: skip
 """Names under which a scroll has its size -> what one of it is in pixels downwards: computer_use and pyautogui count upwards."""
 _SIDEWAYS = frozenset({"scroll_x", "delta_x", "dx"})
+TYPED = frozenset(
+    {"text", "content", "value", "text_input", "input_text", "string", "message", "answer", "query", "url"}
+)
+"""Names of arguments that stay a text, also where they look like a list."""
 _WORDY = ("element", "target")
 """Names of arguments that are an element's words, or its place."""
 _NUMBERS_ALONE = re.compile(r"\s*[\[(<][\d\s.,()\[\]<>-]+")
 _CORNERS = ("x1", "y1", "x2", "y2")
+_DRESS = re.compile(
+    r"</?(?:point|bbox|box)>|<\|box_(?:start|end)\|>|\b[xy]\d?\s*[=:]|[\"'][xy]\d?[\"']\s*:", re.IGNORECASE
+)
+"""What may stand around the numbers of a place."""
+_WORDS = re.compile(r"[^\W\d_]{2}")
+_PAIRS = (("x", "y"), ("coordinate_x", "coordinate_y"))
 _PREFIXES = re.compile(r"^(?:browser|computer|mobile|mouse|page|web)_(?=\w)|_(?:tool|action)$", re.IGNORECASE)
 _MARKS = ("label", "index", "mark", "element_index", "element_id", "target_id", "ref")
 _MOST_DEPTH = 10
@@ -217,10 +229,11 @@ def _number(value: Any, sign: float) -> float:
 def _place(said: Said, kind: Kind) -> tuple[Place | None, Sequence[Any]]:
     """The place, and the positional arguments that are left. Of a text that is typed no number is a place."""
     named = said.named
-    places = (place_of(named[name]) for name in _PLACES if name in named)
+    places = (_place_of(named[name]) for name in _PLACES if name in named)
     place: Place | None = next((one for one in places if one is not None), None)
-    if place is None and "x" in named and "y" in named:
-        place = place_of([named["x"], named["y"]])
+    for x, y in _PAIRS:
+        if place is None and x in named and y in named:
+            place = place_of([named[x], named[y]])
     if place is None and all(name in named for name in _CORNERS):
         place = place_of([named[name] for name in _CORNERS])
     for name in _WORDY:
@@ -242,6 +255,15 @@ def _place(said: Said, kind: Kind) -> tuple[Place | None, Sequence[Any]]:
     return place, rest
 
 
+def _place_of(value: Any) -> Place | None:
+    """The place, whose corners may be lists of their own. A text with words says none."""
+    if isinstance(value, str) and _WORDS.search(_DRESS.sub("", value)):
+        return None
+    if isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(one, list | tuple) for one in value):
+        value = [number for corner in value for number in corner]
+    return place_of(value)
+
+
 def said_in_value(value: Any, depth: int = 0) -> list[Said]:
     """The actions of a value of JSON: a call with its arguments inside or beside its verb, a verb as the only key, or all of those in a list."""
     if depth >= _MOST_DEPTH:
@@ -261,17 +283,29 @@ def said_in_value(value: Any, depth: int = 0) -> list[Said]:
             isinstance(verb, str)
             and isinstance(inside, dict)
             and kind_of(verb) is not None
-            and verb not in ("input", "action")
+            and (verb not in ("input", "action") or _call(inside) is None)
         ):
             return [Said(verb, inside)]
-    return [said for one in value.values() for said in said_in_value(one, depth + 1)]
+    return [said for one in value.values() for said in said_in_value(one, depth + 1)] or _unknown(value)
+
+
+def _unknown(value: Mapping[str, Any]) -> list[Said]:
+    """The verbs under `action` that no table knows."""
+    actions = value.get("action", value.get("actions"))
+    found = []
+    for one in actions if isinstance(actions, list) else [actions]:
+        if isinstance(one, dict) and len(one) == 1 and isinstance(inside := next(iter(one.values())), dict):
+            found.append(Said(str(next(iter(one))), inside))
+        elif isinstance(one, dict) and isinstance(verb := one.get("type"), str):
+            found.append(Said(verb, one))
+    return found
 
 
 def _call(value: Mapping[str, Any]) -> Said | None:
     # servers give the arguments of a call as a text that is JSON
     given = (loads(one) if isinstance(one, str) else one for one in map(value.get, _INSIDE))
     inside = next((one for one in given if isinstance(one, dict)), None)
-    named = value if inside is None else inside
+    named = value if inside is None else {str(key).lower(): one for key, one in inside.items()} | inside
     # the verb may be an argument, as of computer_use, or the function's own name
     pairs = [(named, name) for name in _VERB_NAMES] + (
         [(value, name) for name in _VERB_NAMES] if inside is not None else []
@@ -285,7 +319,7 @@ def _call(value: Mapping[str, Any]) -> Said | None:
         (one for one in verbs if kind_of(one[2]) or plain_verb(one[2]) == "systembutton"), ({}, "", "")
     )
     if not verb:
-        is_called = inside is not None or any(isinstance(value.get(name), str) for name in ("action", "action_type"))
+        is_called = inside is not None or any(isinstance(value.get(name), str) for name in _CALLED)
         if not verbs or not is_called:
             return None
         source, name, verb = verbs[0]

@@ -34,6 +34,7 @@ PURPOSES = {
     "improve": "improve an agent from its own attempts, offline: recorded train tasks, teacher-forced steps",
     "show": "print exactly what the model would be sent for one step",
     "score": "score the finished predictions of a run again",
+    "which-agent": "name the agent whose language and frame fit a file of replies",
     "compare": "compare finished runs, paired by step and clustered by task",
     "judge": "ask a model whether trajectories have done their tasks",
     "agreement": "compare verdicts of judges with labels, with intervals over tasks",
@@ -77,7 +78,7 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one verb. Returns 0 done, 1 done but some steps failed to run, 2 wrong usage or unreadable input."""
+    """Runs one verb. Returns 0 done, 1 done but some steps failed to run or most replies could not be read, 2 wrong usage or unreadable input."""
     with lasting_output(), _terminable():
         return _run_verb(list(sys.argv[1:] if argv is None else argv))
 

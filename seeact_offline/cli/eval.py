@@ -16,7 +16,6 @@ from seeact_offline.grounding.strategies import notes
 from seeact_offline.records import InputError, Prediction
 from seeact_offline.runs.config import MODEL, RESUMING, RUN, EvalConfig
 from seeact_offline.runs.options import names_in
-from seeact_offline.runs.trackers import REPORTERS, open_reporters
 from seeact_offline.scoring.report import counted, headline_text, none_answered, short
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def add_arguments(parser: Parser) -> None:
         type=lambda text: text.split(","),
         default=[],
         metavar="NAME[,NAME]",
-        help=f"send figures and settings to a tracker at the end: {', '.join(REPORTERS)} (each an extra)",
+        help="send figures and settings to trackers at the end: names of their extras, such as wandb or mlflow",
     )
     options.add_fields(runs, EvalConfig, "out")
 
@@ -117,7 +116,7 @@ def _run_grid(args: argparse.Namespace, models: list[str], groundings: list[str]
             refused[0],
             sentence=f"`{refused[0]}` needs one model and one grounding, not {len(models)} and {len(groundings)}",
         )
-    reporters = open_reporters(args.report_to)
+    reporters = _reporters(args.report_to)
     config = config_of(args, model=models[0], grounding=groundings[0])
     grid = evaluate_grid(config, models=models, groundings=groundings, watch=TerminalWatch())
     say(build_table(2, [grid.path]).screen_text())
@@ -125,10 +124,20 @@ def _run_grid(args: argparse.Namespace, models: list[str], groundings: list[str]
     for done in grid.runs:
         if lost := done.record.unanswered:
             note(f"{done.path.name}: {none_answered(lost, done.record.n_steps)}")
+    unread = [_note_reading(done) for done in grid.runs]
     for report in reporters:
         for done in grid.runs:
             report(done)
-    return 1 if grid.n_failed or not grid.complete else 0
+    return 1 if grid.n_failed or any(unread) or not grid.complete else 0
+
+
+def _reporters(names: Sequence[str]) -> list[Callable[[Run], None]]:
+    """Functions that send a run. Raises InputError before the run begins."""
+    if not names:
+        return []
+    from seeact_offline.runs.trackers import open_reporters
+
+    return open_reporters(names)
 
 
 def _run_one(args: argparse.Namespace) -> int:
@@ -138,7 +147,7 @@ def _run_one(args: argparse.Namespace) -> int:
 
         say(dry_run(config_of(args), watch=TerminalWatch()).report())
         return 0
-    reporters = open_reporters(args.report_to)
+    reporters = _reporters(args.report_to)
     config = config_of(args)
     if args.baseline is not None:
         from seeact_offline.runs.finished import check_baseline
@@ -167,9 +176,10 @@ def _finish(args: argparse.Namespace, config: EvalConfig, run: Run, reporters: S
     lost = unanswered(predictions)
     if lost is not None:
         note(none_answered(lost, len(predictions)))
+    unread = _note_reading(run)
     if config.predict_only:
         say(f"{counted(len(predictions), 'step')} predicted; `score {run.path}` scores them")
-        return 1 if run.n_failed or run.n_left else 0
+        return 1 if run.n_failed or run.n_left or unread else 0
     if lost is not None:
         _note_what_is_left(run, config.max_cost)
         return 1
@@ -183,7 +193,17 @@ def _finish(args: argparse.Namespace, config: EvalConfig, run: Run, reporters: S
     _note_what_is_left(run, config.max_cost)
     for report in reporters:
         report(run)
-    return 1 if run.n_failed or run.failed_repeats or not run.record.complete else 0
+    return 1 if run.n_failed or run.failed_repeats or unread or not run.record.complete else 0
+
+
+def _note_reading(run: Run) -> bool:
+    """Prints what is likely wrong with the reading of a run; True where most replies cannot be read."""
+    from seeact_offline.runs.reading_hints import hint_of_run
+
+    hint = hint_of_run(run.path)
+    if hint is not None:
+        note("\n".join(hint.sentences(run.path)))
+    return hint is not None and hint.is_mostly_unreadable
 
 
 def config_of(args: argparse.Namespace, **changes: Any) -> EvalConfig:

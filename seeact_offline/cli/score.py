@@ -6,10 +6,11 @@ Predictions of another program become a run first.
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seeact_offline.cli.output import note, say
+from seeact_offline.cli.output import fail, note, say
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.records import InputError
 from seeact_offline.replies.final_answer import GROUNDINGS
@@ -82,6 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     # not before it is needed, so that --help stays quick
+    from seeact_offline.runs.reading_hints import hint_of_run
     from seeact_offline.runs.rescoring import rescore, rescore_all
     from seeact_offline.runs.run import Run
 
@@ -91,6 +93,8 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.check:
         return _check(args)
+    if _lacks_agent(args):
+        return _show_fits(args)
     imported = _imported(args) if _is_to_be_imported(args) else None
     folder = args.finished if imported is None else imported.run.path
     if folder is None:
@@ -111,7 +115,34 @@ def run(args: argparse.Namespace) -> int:
         status = _show(rescore(folder, protocol=protocol, oracle=args.oracle, causes=args.causes, **options))
     else:
         status = _show(Run(folder))
-    return max(status, int(bool(imported and imported.covered)))
+    hint = None if imported is None else hint_of_run(imported.run.path)
+    if hint is not None:
+        note("\n".join(hint.sentences(folder)))
+    return max(status, int(bool(imported and imported.covered)), int(hint is not None and hint.is_mostly_unreadable))
+
+
+def _lacks_agent(args: argparse.Namespace) -> bool:
+    """True for raw replies of which nobody says whose language they are in."""
+    from seeact_offline.scoring.importers import looks_like
+
+    if args.agent is not None or args.finished is None or not args.finished.is_file():
+        return False
+    found = None if args.format else looks_like(args.finished)
+    return args.format == "replies" or (found is not None and found.name == "replies")
+
+
+def _show_fits(args: argparse.Namespace) -> int:
+    """Prints how well each agent fits; returns the exit status."""
+    from seeact_offline.runs.agent_fit import fit_file
+
+    fits = fit_file(args.finished, args.dataset, args.split)
+    say(fits.table().markdown())
+    if fits.best is None:
+        return fail(f"{fits.sentence()}; docs/agents.md says how to declare one")
+    words = ["seeact-offline", "score", str(args.finished), "--format", "replies", "--agent", fits.best.agents[0]]
+    named = {"--dataset": args.dataset or "DATASET", "--split": args.split or "SPLIT", "--out": str(args.out or "DIR")}
+    words += [word for pair in named.items() for word in pair]
+    return fail(f"name the agent whose language the replies are in; {fits.sentence()}: {shlex.join(words)}")
 
 
 def _check(args: argparse.Namespace) -> int:
@@ -138,30 +169,40 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _is_to_be_imported(args: argparse.Namespace) -> bool:
-    is_run = args.finished is not None and (args.finished / "manifest.json").is_file()
-    return _is_import(args) or (args.finished is not None and not is_run)
+    return _is_import(args) or (args.finished is not None and not _is_run(args))
+
+
+def _is_run(args: argparse.Namespace) -> bool:
+    return args.finished is not None and (args.finished / "manifest.json").is_file()
 
 
 def _is_import(args: argparse.Namespace) -> bool:
-    of_import = (
-        args.format,
-        args.samples,
-        args.plan,
-        args.answers,
-        args.answered_only,
-        args.points,
-        args.grounding,
-        args.agent,
-    )
-    return any(of_import)
+    return args.agent is not None or _is_of_file(args)
+
+
+def _is_of_file(args: argparse.Namespace) -> bool:
+    """True where an option says how a file of predictions is read."""
+    of_file = (args.format, args.samples, args.plan, args.answers, args.answered_only, args.points, args.grounding)
+    return any(of_file)
 
 
 def _imported(args: argparse.Namespace) -> ImportedRun:
     # reads pages, which a finished run does not
-    from seeact_offline.runs.importing import ImportFiles, import_run
+    from seeact_offline.runs.importing import ImportFiles, import_replies_of, import_run
 
     if args.out is None:
         raise InputError("out", sentence="name a folder for the run that the predictions become with `out`")
+    protocol = args.protocol[0] if args.protocol else None
+    if _is_run(args) and args.agent is not None and not _is_of_file(args):
+        return import_replies_of(
+            args.finished,
+            out=args.out,
+            agent=args.agent,
+            dataset=args.dataset,
+            protocol=protocol,
+            strict=args.strict_reading,
+            watch=TerminalWatch(),
+        )
     files = ImportFiles(run=args.finished, samples=args.samples, plan=args.plan, answers=args.answers)
     is_uground = args.samples is not None and args.plan is not None and args.finished is None
     return import_run(
@@ -170,7 +211,7 @@ def _imported(args: argparse.Namespace) -> ImportedRun:
         format=args.format or ("uground" if is_uground else None),
         dataset=args.dataset,
         split=args.split,
-        protocol=args.protocol[0] if args.protocol else None,
+        protocol=protocol,
         answered_only=args.answered_only,
         points=args.points,
         grounding=args.grounding,

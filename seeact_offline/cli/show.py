@@ -28,7 +28,7 @@ from seeact_offline.pages.screenshots import shown_box
 from seeact_offline.ranking import ranker_query, top_k
 from seeact_offline.records import ImageFormat, InputError, RankedCandidate, Step, StepError
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.groundings import open_strategy
+from seeact_offline.runs.groundings import check_pages, open_strategy
 from seeact_offline.runs.prepare import prepare
 from seeact_offline.runs.ranking import check_ranking, ranking_stage
 from seeact_offline.scoring.report import counted
@@ -82,6 +82,7 @@ def run(args: argparse.Namespace) -> int:
     grounding = open_strategy(config).grounding
     check_ranking(config)
     split = open_split(config.dataset, config.split, limit=config.limit)
+    check_pages(config, split)
     step, task = _find(split, args.step, grounding.earlier)
     paths = _picture_paths(args, config, step)
     scores = ranking_stage(config, task, TerminalWatch()).scores() if grounding.needs_ranking else None
@@ -192,7 +193,9 @@ def _print_right(prepared: PreparedStep, shown: dict[str, Any]) -> None:
     say(f"\n== right element{'' if right else ': none on this page'}")
     for one in right:
         place = f"rank {ranks[one]}, {'' if one in offered else 'not '}offered" if one in ranks else "nothing is ranked"
-        say(f"{one}  {place}  {prepared.page.ranker_text(one).split(TARGET, 1)[-1][:100]}")
+        step = prepared.step
+        words = prepared.page.ranker_text(one).split(TARGET, 1)[-1] if step.has_page else step.action_text
+        say(f"{one}  {place}  {words[:100]}")
 
 
 def _describe(sent: SentPicture, config: EvalConfig) -> str:

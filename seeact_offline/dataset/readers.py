@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..files.digest import cached_digest, cached_file_digest
 from ..records import DatasetError
@@ -36,6 +36,8 @@ class Source(ABC):
     """Its name in messages."""
     folder: Path | None
     """The folder of pictures given by a path; None if no picture may be given by a path."""
+    has_pages: ClassVar[bool] = True
+    """False: its rows have neither HTML nor candidates other than the right box."""
 
     @abstractmethod
     def columns(self) -> list[str]:

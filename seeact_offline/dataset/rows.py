@@ -130,8 +130,11 @@ class FaultLog:
         )
 
 
-def read_step(row: Row, place: RowPosition, folder: Path | None = None, raw_html: bool = False) -> Step:
-    """Reads the step of a row. Never raises because of the row's content: see `Step.faults`."""
+def read_step(
+    row: Row, place: RowPosition, folder: Path | None = None, raw_html: bool = False, has_page: bool = True
+) -> Step:
+    """Reads the step of a row. Never raises because of the row's content: see `Step.faults`. `has_page`: False for a row that is not
+    meant to have HTML."""
     log = FaultLog()
     actions = row.get("action_reprs")
     if place.repeats is not None:
@@ -140,7 +143,7 @@ def read_step(row: Row, place: RowPosition, folder: Path | None = None, raw_html
         if not as_text(row.get(name)):
             log.add("missing_field", f"{name} is null or empty")
     history, html = _history(row, log), as_text(row.get("cleaned_html"))
-    if not html.strip():
+    if has_page and not html.strip():
         log.add("bad_html", "cleaned_html is null or empty")
     step = Step(
         annotation_id=place.step_key.annotation_id,

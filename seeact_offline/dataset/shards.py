@@ -33,7 +33,8 @@ class Shard:
             if row_key(row) != place.key:
                 expected = f"{place.key} as row {place.position} of {self.source.name}"
                 raise DatasetError("dataset", expected, f"{row_key(row)}: it gives other rows when read again")
-            yield replace(read_step(row, place, self.source.folder, RAW_HTML in self.columns), split=self.split)
+            step = read_step(row, place, self.source.folder, RAW_HTML in self.columns, self.source.has_pages)
+            yield replace(step, split=self.split)
 
     def by_file(self) -> list[Shard]:
         """The same rows, one shard a file, each file's rows as they are stored. A source without files stays whole."""

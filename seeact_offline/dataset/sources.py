@@ -63,23 +63,45 @@ def _open_named(dataset: str | os.PathLike[str], splits: Sequence[str], raw_html
         return [_open_folder(path, split) for split in splits]
     if dataset and path.exists():
         # a pipe can be read only once
-        if path.suffix not in (".parquet", ".jsonl") or not path.is_file():
-            raise DatasetError("dataset", "a .parquet or .jsonl file", repr(str(path)))
+        if path.suffix not in (".parquet", ".jsonl", ".json") or not path.is_file():
+            raise DatasetError("dataset", "a .parquet, .jsonl or .json file", repr(str(path)))
+        if path.suffix == ".json":
+            from .recut import open_recut
+
+            return [open_recut(path, SPLITS[splits[0]] if len(splits) == 1 else "")]
         return [_files([path], str(path), path.parent)]
     if isinstance(dataset, str) and _HUB_ID.fullmatch(dataset):
         return [_open_hub(dataset, split, raw_html) for split in splits]
     raise DatasetError(
         "dataset",
-        "sample, a folder, a .parquet or .jsonl file, or a hub id",
+        "sample, a folder, a .parquet, .jsonl or .json file, or a hub id",
         f"{str(dataset)!r}: there is no such folder or file",
     )
+
+
+def is_recut(dataset: Any) -> bool:
+    """Tells, without opening it, whether a data set holds pictures and boxes alone, as SeeClick's and ShowUI's do."""
+    if not isinstance(dataset, str | os.PathLike) or not dataset:
+        return False
+    path = Path(dataset)
+    if not path.is_dir():
+        return path.suffix == ".json" and path.is_file()
+    from .recut import find_recut
+
+    return not _split_files(path) and any(find_recut(path, split) for split in SPLITS.values())
 
 
 def _open_folder(folder: Path, split: str) -> Source:
     found = _split_files(folder)
     paths = found.get(split)
     if not paths:
-        raise _no_split(split, str(folder), found)
+        from .recut import find_recut, open_recut
+
+        if recut := find_recut(folder, SPLITS[split]):
+            return open_recut(recut, SPLITS[split])
+        raise _no_split(
+            split, str(folder), [*found, *(name for name, hub in SPLITS.items() if find_recut(folder, hub))]
+        )
     if len({path.suffix for path in paths}) > 1:
         raise DatasetError(
             "dataset", sentence=f"{folder} has {split} as .parquet and as .jsonl; keep one, or name the file"

@@ -127,6 +127,20 @@ class Split:
         return positions
 
     @property
+    def has_pages(self) -> bool:
+        """False: its steps have neither HTML nor candidates other than the right box."""
+        return all(source.has_pages for source in self.sources)
+
+    def check_pages(self, argument: str, what: str) -> None:
+        """Raises DatasetError about `argument` where its steps have no pages, which `what` needs."""
+        if not self.has_pages:
+            raise DatasetError(
+                argument,
+                sentence=f"{what} needs HTML and candidates, and {self.dataset} has a picture and the right box of each step; use an agent that"
+                " sees the picture alone, such as `agent` seeclick, or the rows of osunlp/Multimodal-Mind2Web",
+            )
+
+    @property
     def _names(self) -> tuple[str, ...]:
         """The split of each source; the rows of one file that is taken as `all` are of no known split."""
         return TEST_SPLITS if len(self.sources) == len(TEST_SPLITS) else (self.name,)

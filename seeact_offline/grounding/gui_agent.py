@@ -25,7 +25,7 @@ from seeact_offline.grounding.strategy import (
     whole,
 )
 from seeact_offline.merging import decision
-from seeact_offline.pages.dom import TEXT, Page
+from seeact_offline.pages.dom import TEXT, Page, page_of
 from seeact_offline.pages.screenshots import Crop, PagePicture
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import (
@@ -239,7 +239,7 @@ class AgentGrounding(Grounding):
         for step in self._shown_steps(prepared.step):
             if step.screenshot is None or step.faults:
                 continue
-            before = PreparedStep(step, Page(step.cleaned_html), PagePicture(step.screenshot), ())
+            before = PreparedStep(step, page_of(step), PagePicture(step.screenshot), ())
             views = views_of(self.agent, before)
             target = self.target(before, views)
             picture = self._picture(before, views[target.view])
@@ -287,7 +287,9 @@ class AgentGrounding(Grounding):
                 centre = visible_centre_in(box, shown) if node in positives else None
                 if centre is None:
                     continue
-                words = " ".join(prepared.page.ranker_text(node).rpartition("target: ")[2].split())
+                words = truth.element_name or ""
+                if prepared.step.has_page:
+                    words = " ".join(prepared.page.ranker_text(node).rpartition("target: ")[2].split())
                 tried = self._written(operation.op, operation.value, centre, words, shown, index)
                 there = Answer("CLICK", place=self._place(tried, shown, prepared.step))
                 if landed(prepared.step, prepared.page, there)[0] in positives:
@@ -463,6 +465,7 @@ def strategy_of(agent: Agent) -> Strategy:
         protocol=agent.protocol,
         prompt=agent.prompt,
         needs_picture=True,
+        needs_page=False,
         notes={
             "point_off_elements": "the model pointed at a place where no candidate is",
             "acts_without_place": "the model said what to do, and not where",

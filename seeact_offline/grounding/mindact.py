@@ -62,7 +62,7 @@ from seeact_offline.replies.elimination_answer import (
     is_counted_back,
     parse_multichoice_reply,
 )
-from seeact_offline.replies.thoughts import plain_answer
+from seeact_offline.replies.words import plain_answer
 
 STYLES: Mapping[Layout, Style] = {"chat": "brackets", "seq2seq": "parentheses"}
 OUT_OF_RANGE_OF: Mapping[Layout, OutOfRange] = {"chat": "reset", "seq2seq": "keep"}

@@ -38,7 +38,7 @@ from seeact_offline.replies.points import (
     visible_centre,
     write_point,
 )
-from seeact_offline.replies.thoughts import plain_answer
+from seeact_offline.replies.words import plain_answer
 
 MAX_DECIMALS = 6
 """Most decimals with which a place is written."""
@@ -172,7 +172,7 @@ def _picture(prepared: PreparedStep, form: QuestionOptions) -> Crop:
 def elements(step: Step, page: Page) -> list[tuple[str, Box]]:
     """The candidates that can be pointed at, in document order."""
     boxed = [(c.backend_node_id, c.box) for c in step.candidates if c.box is not None and is_usable(c.box)]
-    return sorted(boxed, key=lambda one: page.position(one[0]))
+    return sorted(boxed, key=lambda one: page.position(one[0])) if step.has_page else boxed
 
 
 _ACTION = re.compile(r"\baction\b", re.IGNORECASE)
@@ -195,6 +195,7 @@ STRATEGY = Strategy(
     turn2=Placeholders(("coordinates", "width", "height"), required=(("coordinates",),)),
     options=(Option("coordinates", "how a place is written (default: absolute)", COORDINATES[0], choices=COORDINATES),),
     needs_picture=True,
+    needs_page=False,
     notes={
         "point_off_elements": "the model pointed at a place where no candidate is",
         "target_finer_than_coordinates": "no whole number (or third decimal of a fraction) lies on the right element",

@@ -128,6 +128,8 @@ class Strategy:
     protocol: str = "seeact"
     """The scoring rules where no others are named."""
     needs_picture: bool = False
+    needs_page: bool = True
+    """False if it asks about the picture alone, where a picture is shown: its questions use neither HTML nor candidates."""
     is_human: bool = False
     """True if a person names its elements, so that its accuracy is that of the texts."""
     estimate_remark: str = ""

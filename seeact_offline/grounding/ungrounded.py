@@ -56,5 +56,8 @@ class UngroundedGrounding(Grounding):
 
 
 STRATEGY = Strategy(
-    name="ungrounded", open=lambda inputs: StrategyInstance(UngroundedGrounding(inputs.pack, inputs.form)), turn2=None
+    name="ungrounded",
+    open=lambda inputs: StrategyInstance(UngroundedGrounding(inputs.pack, inputs.form)),
+    turn2=None,
+    needs_page=False,
 )

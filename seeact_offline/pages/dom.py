@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from seeact_offline.records import RowError
+from seeact_offline.records import RowError, Step
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -255,6 +255,11 @@ class Page:
         if content is None:
             content = self._content[node] = _content(self._elements[node], self._tags[node], is_root=node == 0)
         return content
+
+
+def page_of(step: Step) -> Page:
+    """The page of a step without faults; an empty one where the step has none. Raises RowError as `Page` does."""
+    return Page(step.cleaned_html if step.has_page else "<html/>")
 
 
 class _Content(NamedTuple):

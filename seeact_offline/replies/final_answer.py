@@ -23,7 +23,7 @@ from seeact_offline.replies.element import picked_letter, picked_mark, says_none
 from seeact_offline.replies.fields import find_fields, split_lines
 from seeact_offline.replies.labels import ACTION, ELEMENT, TEXT, TYPE, VALUE
 from seeact_offline.replies.operation import operation_in, value_in
-from seeact_offline.replies.thoughts import plain_answer
+from seeact_offline.replies.words import plain_answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from seeact_offline.records import Box, ReplyError
-from seeact_offline.replies.thoughts import without_thoughts
-from seeact_offline.replies.words import MAX_READ, NO_ELEMENT, folded
+from seeact_offline.replies.words import MAX_READ, NO_ELEMENT, folded, without_thoughts
 
 Coordinates = Literal["absolute", "fraction", "per-mille"]
 COORDINATES: tuple[Coordinates, ...] = ("absolute", "fraction", "per-mille")

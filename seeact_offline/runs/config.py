@@ -80,7 +80,7 @@ class RankingOptions:
 
     # fmt: off
     dataset: Any = option(
-        "sample", "a folder of parquet or JSONL files, one such file, or a hub id (default: {default})",
+        "sample", "a folder of parquet or JSONL files, one such file, SeeClick's or ShowUI's files, or a hub id (default: {default})",
         group=DATA, metavar="DIR|FILE|HUB_ID", is_basic=True,
     )
     """Also a `datasets` object."""
@@ -180,7 +180,7 @@ class EvalConfig(RankingOptions):
         group=RANKING, metavar="NAME", known=_known_groundings, is_basic=True,
     )
     agent: str = option(
-        SEEACT, "way of looking and answering: {known} (default: {default}); others bring their own grounding",
+        SEEACT, "who looks and answers: {known} (default: {default})",
         group=RANKING, metavar="NAME", known=_known_agents, is_basic=True,
     )
 

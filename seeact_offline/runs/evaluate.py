@@ -20,6 +20,7 @@ from seeact_offline.runs.costs import paid_cost, run_cost
 from seeact_offline.runs.engines import ASKING_ENGINES, AskTask
 from seeact_offline.runs.model_settings import replies_of
 from seeact_offline.runs.open import OpenRun, open_run
+from seeact_offline.runs.reading_hints import reading_hint
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
@@ -184,7 +185,8 @@ def write_results(run: OpenRun, state: RunState, complete: bool) -> int:
     )
     run.folder.order(predictions, truths)
     results = made.results.changed(cost_usd=run_cost(run.folder, made.results.usage["cost_usd"]))
-    text = printable(report(results, made.rows, notes(results.grounding)))
+    hint = reading_hint(predictions, truths, run.manifest.settings)
+    text = printable(report(results, made.rows, notes(results.grounding), hint.sentences() if hint else ()))
     run.folder.write_scores(made.rows, results, text)
     run.folder.remember_flagged(run.flagged)
     return len(order)

@@ -10,8 +10,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, replace
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, ClassVar, Self, cast
@@ -165,7 +166,7 @@ class RunFolder:
     def version_remark(self) -> str | None:
         """A remark where another version of this package began the run; None for the same one. Raises InputError."""
         began = (self.content().get("packages") or {}).get(PACKAGES[0])
-        now = _environment()["packages"].get(PACKAGES[0])
+        now = _versions().get(PACKAGES[0])
         is_same = began in (None, now)
         return None if is_same else f"{PACKAGES[0]} {began} began the run in {self.path}, and {now} resumes it"
 
@@ -644,15 +645,20 @@ def _check_same(old: Mapping[str, Any], new: Mapping[str, Any], path: Path) -> N
 
 
 def _environment() -> dict[str, Any]:
+    # both are read once: what is installed or checked out while this process runs is not what it has loaded
+    return {"python": sys.version.split()[0], "packages": _versions(), "git_commit": _git_commit()}
+
+
+@cache
+def _versions() -> dict[str, str]:
     versions = {}
     for package in PACKAGES:
-        try:
+        with suppress(metadata.PackageNotFoundError):
             versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return {"python": sys.version.split()[0], "packages": versions, "git_commit": _git_commit()}
+    return versions
 
 
+@cache
 def _git_commit() -> str | None:
     """The commit of this project's checkout, or None when it is installed without one."""
     try:

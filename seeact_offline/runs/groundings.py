@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from seeact_offline.dataset import Split
 from seeact_offline.files.formats import FormatError, typed
 from seeact_offline.grounding import MAX_SIDE, Grounding, Order, QuestionOptions
 from seeact_offline.grounding.strategies import (
@@ -22,7 +23,7 @@ from seeact_offline.grounding.strategies import (
 from seeact_offline.grounding.strategy import GROUPING_OPTIONS, Strategy, StrategyInputs
 from seeact_offline.prompting import only_with
 from seeact_offline.records import InputError, UnusedOption
-from seeact_offline.runs.config import BATCHINGS, EvalConfig
+from seeact_offline.runs.config import BATCHINGS, SEEACT, EvalConfig
 from seeact_offline.runs.folder import read_manifest
 from seeact_offline.runs.run import load_run
 
@@ -90,6 +91,13 @@ def open_strategy(config: EvalConfig, order: Order | None = None) -> OpenedStrat
     identity = {"grounding": title, **code, **grouped, **prompts, **extra}
     shown = {name: value for name, value in used.items() if value is None} | extra
     return OpenedStrategy(title, opened.grounding, identity, shown, reply_source)
+
+
+def check_pages(config: EvalConfig, split: Split) -> None:
+    """Raises InputError for a split without pages where the strategy needs them, or is to be told without a picture."""
+    if config.strategy.needs_page or config.no_image:
+        name, title = ("agent", config.agent) if config.agent != SEEACT else ("grounding", config.grounding)
+        split.check_pages(name, "`no_image`" if config.no_image else f"`{name}` {title}")
 
 
 def without_ignored(config: EvalConfig) -> EvalConfig:

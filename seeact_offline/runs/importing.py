@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from seeact_offline.agents import Answer, find_agent
@@ -21,8 +23,9 @@ from seeact_offline.pages.dom import Page
 from seeact_offline.records import OPERATIONS, Box, InputError, Prediction, RowError, Step, Truth
 from seeact_offline.replies import parse_grounding_reply
 from seeact_offline.replies.points import element_at
-from seeact_offline.runs.folder import Manifest, RunFolder
+from seeact_offline.runs.folder import Manifest, RunFolder, read_manifest
 from seeact_offline.runs.prepare import target_of
+from seeact_offline.runs.reading_hints import geometry_of
 from seeact_offline.runs.rescoring import IMPORT_NOTES, FinishedRun, report_of
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
@@ -99,7 +102,11 @@ def import_run(
             raise InputError(name, sentence=f"`{name}` needs `format` {' or '.join(takes)}")
     found = read(importer, sources, **told)
     joined = _joined(found, importer, dataset, split, answered_only)
-    problems = [*found.problems, *joined.problems, *([] if points else _doubted(joined))]
+    problems = [
+        *found.problems,
+        *joined.problems,
+        *(_doubted(joined) if "points" in importer.options and not points else []),
+    ]
     digests = {name: file_digest(source.path) for name, source in sources.items() if source.path.is_file()}
     settings = {
         "split": joined.split, "grounding": importer.name if found.is_grounded else UNGROUNDED,
@@ -129,12 +136,42 @@ def import_run(
     folder = RunFolder(out)
     folder.claim(Manifest(identity=identity, settings=settings))
     folder.order(finished.predictions, finished.truths)
-    folder.write_scores(made.rows, made.results, report_of(made))
+    folder.write_scores(made.rows, made.results, report_of(made, finished))
     covering = Counter(problem.name for problem in [*problems, *about] if problem.of_step)
     most = tuple(name for name, n in sorted(covering.items()) if 2 * n > len(joined.predictions))
     for name in most:
         watch.note(f"{name} covers more than half of the steps: these figures are hardly of the model")
     return ImportedRun(Run(out), most)
+
+
+def import_replies_of(
+    run: Path,
+    *,
+    out: Path,
+    agent: str,
+    dataset: Any = None,
+    protocol: str | None = None,
+    strict: bool = False,
+    watch: Watch | None = None,
+) -> ImportedRun:
+    """Writes a run of the last replies of another run, read in an agent's language. Steps that the other one does not have are left out;
+    those without a reply fail. `dataset`: where its data are now; None: as kept with the run. Raises InputError, for a run without replies among others."""
+    settings, predictions, truths = read_manifest(run).settings, RunFolder(run).load(), RunFolder(run).load_targets()
+    rows = [
+        {**one.key._asdict(), "reply": one.groups[-1].replies[-1] if one.groups and one.groups[-1].replies else ""}
+        | geometry_of(one, truths.get(key), settings)
+        for key, one in predictions.items()
+    ]
+    if not any(row["reply"] for row in rows):
+        raise InputError("run", sentence=f"{run} holds no replies")
+    is_part = any(settings.get(name) is not None for name in ("limit", "sample", "tasks", "answered_only"))
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / f"{run.resolve().name}.jsonl"
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        return import_run(
+            ImportFiles(run=file), out=out, format="replies", dataset=dataset or settings["dataset"],
+            split=settings["split"], protocol=protocol, answered_only=is_part, agent=agent, strict=strict, watch=watch,
+        )  # fmt: skip
 
 
 # --- what is imported ---

@@ -18,7 +18,7 @@ from seeact_offline.records import InputError, Prediction, StepKey
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.engines import LOCAL, Workers
 from seeact_offline.runs.folder import Made, Manifest, RunFolder
-from seeact_offline.runs.groundings import OpenedStrategy, open_strategy
+from seeact_offline.runs.groundings import OpenedStrategy, check_pages, open_strategy
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
 from seeact_offline.runs.ranking import RankConfig, RankingStage, check_ranking, ranking_stage
 from seeact_offline.runs.selection import selected_split, step_ids
@@ -135,6 +135,7 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
         raise InputError("grounder", sentence="`grounder` needs an agent that describes elements, such as uground")
     check_ranking(config)
     split = selected_split(config)
+    check_pages(config, split)
     if config.task_ids is not None:
         unknown = sorted(set(config.task_ids) - set(split.tasks))
         if not split.tasks:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from seeact_offline.grounding import PreparedStep
-from seeact_offline.pages.dom import Page
+from seeact_offline.pages.dom import Page, page_of
 from seeact_offline.pages.kinship import find_kin
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.ranking import Scores, check_candidates, top_k
@@ -29,8 +29,9 @@ def prepare(step: Step, scores: Scores | None, k: int, needs_picture: bool = Tru
         raise RowError("no_candidates", "the row lists no candidate")
     if step.screenshot is None and needs_picture:
         raise RowError("no_screenshot", _NO_SCREENSHOT)
-    page = Page(step.cleaned_html)
-    check_candidates(step, page)
+    page = page_of(step)
+    if step.has_page:
+        check_candidates(step, page)
     ranked = () if scores is None else top_k(step, scores, k, page)
     return PreparedStep(step, page, PagePicture(step.screenshot or _Missing()), ranked)
 
@@ -44,9 +45,7 @@ class _Missing:
 
 def target_of(step: Step, read: Callable[[], Page]) -> Truth:
     """`step.truth` with what its picture and page add, as far as they can be read; `read` gives the page."""
-    truth, size = step.truth, None
-    with suppress(RowError):
-        size = None if step.screenshot is None else PagePicture(step.screenshot).size
+    truth, size = step.truth, picture_size(step)
     try:
         near = find_kin(read(), step.candidates, size)
         words = element_text(read(), truth.target)
@@ -54,6 +53,13 @@ def target_of(step: Step, read: Callable[[], Page]) -> Truth:
         # a page that we never met must not end a run; that this step could not be asked is said in its prediction
         near, words = {}, ""
     return replace(truth, picture_size=size, kin=near, element_text=words)
+
+
+def picture_size(step: Step) -> tuple[int, int] | None:
+    """Width and height of the step's screenshot in pixels; None where there is none that can be opened."""
+    with suppress(RowError):
+        return None if step.screenshot is None else PagePicture(step.screenshot).size
+    return None
 
 
 def element_text(page: Page, node: str | None) -> str:

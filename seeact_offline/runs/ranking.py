@@ -22,6 +22,7 @@ from typing import Any, Literal
 from filelock import FileLock, Timeout
 
 from seeact_offline.dataset import TEST_SPLITS, Split, open_split
+from seeact_offline.dataset.sources import is_recut
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.places import cache_folder
 from seeact_offline.files.whole import write_whole
@@ -156,6 +157,7 @@ def rank(config: RankConfig, out: Path, watch: Watch | None = None, format: Form
         )
     config.check_chosen()
     split = open_split(config.dataset, config.split, limit=config.limit)
+    split.check_pages("dataset", "a ranker")
     _check_score_files(config, split, watch)
     with open_engine(config, watch) as engine:
         origin = _origin(config, split, engine)
@@ -192,8 +194,9 @@ def live_scores(config: EvalConfig) -> Scores:
 
 
 def check_ranking(config: EvalConfig) -> None:
-    """Raises InputError for data without a ranking that was chosen, where the grounding needs one."""
-    if config.scores is None and open_strategy(config).grounding.needs_ranking:
+    """Raises InputError for data without a ranking that was chosen, where the grounding needs one. Data of pictures alone is refused once it
+    is open, by a sentence of its own."""
+    if config.scores is None and open_strategy(config).grounding.needs_ranking and not is_recut(config.dataset):
         RankConfig.of(config).check_chosen()
 
 

@@ -22,6 +22,7 @@ from seeact_offline.runs.costs import run_cost
 from seeact_offline.runs.finished import read_scored
 from seeact_offline.runs.folder import RunFolder, read_manifest, read_results
 from seeact_offline.runs.prepare import target_of
+from seeact_offline.runs.reading_hints import reading_hint
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.answers import Answers
@@ -79,6 +80,12 @@ class FinishedRun:
         counted = sum((one.usage for one in self.predictions), Usage()).cost_usd
         return counted if self.folder is None else run_cost(self.folder, counted)
 
+    @cached_property
+    def hints(self) -> list[str]:
+        """Sentences on replies that cannot be read."""
+        hint = reading_hint(self.predictions, self.truths, self.settings)
+        return [] if hint is None else hint.sentences()
+
     def protocol(self, name: str | None) -> Protocol:
         """The run's own for None. Raises InputError."""
         grounded = self.settings.get("grounding") != UNGROUNDED
@@ -111,9 +118,9 @@ def meanings(settings: Mapping[str, Any]) -> dict[str, str]:
     return notes_of_imports() | notes_of_strategies(str(settings.get("agent", settings["grounding"])))
 
 
-def report_of(made: ScoringOutput) -> str:
+def report_of(made: ScoringOutput, finished: FinishedRun) -> str:
     """The text of `report.md`."""
-    return printable(report(made.results, made.rows, meanings(made.results.settings)))
+    return printable(report(made.results, made.rows, meanings(made.results.settings), finished.hints))
 
 
 def rescore(
@@ -137,7 +144,7 @@ def rescore(
         finished = open_finished(run, dataset, watch)
         finished = with_opinions(finished, oracle, causes)
         made = finished.score(finished.protocol(protocol))
-        return _write(out or run, made)
+        return _write(out or run, made, finished)
 
 
 def rescore_all(
@@ -160,16 +167,16 @@ def rescore_all(
         tables = delta_tables(found)
         runs = {}
         if out is not None:
-            runs = {one.name: _write(out / one.name, finished.score(one)) for one in rules}
+            runs = {one.name: _write(out / one.name, finished.score(one), finished) for one in rules}
             replace_text(out / "delta.json", json.dumps(found, indent=2) + "\n")
             replace_text(out / "delta.md", printable("\n\n".join(table.markdown() for table in tables) + "\n"))
     all_ran = IMPORT_NOTES in finished.settings or not any(one.has_failed for one in finished.predictions)
     return ProtocolComparison(found, tables, finished.complete and all_ran, runs)
 
 
-def _write(folder: Path, made: ScoringOutput) -> Run:
+def _write(folder: Path, made: ScoringOutput, finished: FinishedRun) -> Run:
     folder.mkdir(parents=True, exist_ok=True)
-    RunFolder(folder).write_scores(made.rows, made.results, report_of(made))
+    RunFolder(folder).write_scores(made.rows, made.results, report_of(made, finished))
     return Run(folder)
 
 

@@ -303,7 +303,7 @@ def _check_scores(
         # whatever an edited file holds: that it cannot be scored is a difference too
         findings.add("predictions.jsonl", [f"it cannot be scored: {type(error).__name__}: {error}"])
         return
-    files = RunFolder(run).score_files(made.rows, made.results, report_of(made))
+    files = RunFolder(run).score_files(made.rows, made.results, report_of(made, finished))
     left_out: set[str] = set()
     if "causes_by_person" in results and causes is None:
         left_out.update(_OF_PEOPLE["causes_by_person"])

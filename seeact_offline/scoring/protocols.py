@@ -72,7 +72,7 @@ SEECLICK = replace(
     SEEACT,
     name="seeclick",
     element=rules.point_in_target_box,
-    right_operation=rules.by_recorded_name,
+    right_operation=rules.by_recorded_name_between_quotes,
     text=rules.op_as_number,
     unknown_op=rules.scores_no_operation,
     missing_value=rules.scores_no_operation,

@@ -145,16 +145,23 @@ def incomplete_in_words(results: Results) -> list[str]:
     return [f"Not complete: the run has other steps or repeats, which are not among these {n_steps}."]
 
 
-def faults_in_words(faults: Mapping[str, int]) -> list[str]:
-    """`1 row without a screenshot counts as wrong.`, a sentence for each kind of fault that kept rows from being asked."""
+def faults_in_words(faults: Mapping[str, int], left_out: int = 0) -> list[str]:
+    """`1 row without a screenshot counts as wrong.`, a sentence for each kind of fault that kept rows from being asked. `left_out`: steps
+    that the protocol leaves out."""
+    end = "as wrong, unless the protocol leaves it out." if left_out else "as wrong."
     return [
-        f"{counted(n, 'row')} {FAULTS.get(name, f'at fault ({name})')} {'counts' if n == 1 else 'count'} as wrong."
+        f"{counted(n, 'row')} {FAULTS.get(name, f'at fault ({name})')} {'counts' if n == 1 else 'count'} {end}"
         for name, n in faults.items()
     ]
 
 
-def report(results: Results, steps: Sequence[Mapping[str, Any]], notes: Mapping[str, str] = UNKNOWN) -> str:
-    """`report.md` from `results.json` and the lines of `steps.jsonl`. `notes`: the meaning of each note."""
+def report(
+    results: Results,
+    steps: Sequence[Mapping[str, Any]],
+    notes: Mapping[str, str] = UNKNOWN,
+    hints: Sequence[str] = (),
+) -> str:
+    """`report.md` from `results.json` and the lines of `steps.jsonl`. `notes`: the meaning of each note. `hints`: sentences, plain text."""
     failed = [step for step in steps if step["outcome"] not in (SUCCESS, LEFT_OUT)]
     rest = [f"{len(failed) - LISTED} more in `steps.jsonl`."] if len(failed) > LISTED else []
     unreadable, read = (
@@ -184,9 +191,16 @@ def report(results: Results, steps: Sequence[Mapping[str, Any]], notes: Mapping[
     ]
     title = f"# {cell(results.grounding)} on {cell(results.split)}"
     remarks = [NOT_THE_PAPERS] if results.dataset == "sample" else []
-    remarks += [" ".join(faults)] if (faults := faults_in_words(results.data_faults)) else []
+    remarks += [" ".join(faults)] if (faults := faults_in_words(results.data_faults, results.left_out)) else []
     missing = [f"**{sentence}**" for sentence in incomplete_in_words(results)]
-    paragraphs = [*missing, title, *remarks, *(one.markdown() for one in tables if one is not None), *rest]
+    paragraphs = [
+        *missing,
+        title,
+        *remarks,
+        *map(cell, hints),
+        *(one.markdown() for one in tables if one is not None),
+        *rest,
+    ]
     return "\n\n".join(paragraphs) + "\n"
 
 
@@ -238,7 +252,7 @@ def headline_text(results: Results) -> str:
     if results.n_tasks < VERY_FEW_TASKS:
         lines.append(f"Caution: {counted(results.n_tasks, 'task')} only, too few to tell methods apart.")
     faults = results.data_faults
-    lines += faults_in_words(faults)
+    lines += faults_in_words(faults, results.left_out)
     if failures := {name: n for name, n in results.failures.items() if name not in faults}:
         lines.append(f"Failures: {', '.join(f'{name} {n:,}' for name, n in failures.items())}")
     usage = results.usage
@@ -269,7 +283,7 @@ def short(results: Results, notes: Mapping[str, str] = UNKNOWN) -> str:
         [
             head,
             *incomplete_in_words(results),
-            *faults_in_words(results.data_faults),
+            *faults_in_words(results.data_faults, results.left_out),
             *(replace(one, title="").markdown() for one in tables if one is not None),
         ]
     )

@@ -6,7 +6,9 @@ docs/protocols.md names the paper or released evaluator behind each.
 
 from __future__ import annotations
 
+import ast
 import string
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from random import Random
@@ -155,9 +157,9 @@ CASES: Mapping[str, Callable[[Prediction, Truth], bool]] = {
     # there are positives, and no picture, or none of them has a box
     "no_box": lambda said, truth: bool(truth.positives) and (truth.picture_size is None or not truth.boxes),
     "no_positive": lambda said, truth: not truth.positives,
-    # the right value of a TYPE or SELECT holds a double quote or a line break, so it cannot stand between quotes
+    # the right value of a TYPE or SELECT cannot stand between double quotes, as one that holds such a quote or a line break
     "quoted_value": lambda said, truth: (
-        (right := by_recorded_name(truth)).op != "CLICK" and any(mark in right.value for mark in '"\n\r')
+        (right := by_recorded_name(truth)).op != "CLICK" and _between_quotes(right.value) is None
     ),
 }
 """The cases in which a step earns by a rule of its own, by the rule's field, in the order in which the rules apply."""
@@ -281,6 +283,27 @@ def by_recorded_name(truth: Truth) -> Operation:
     name = operation.original_op or operation.op
     op = "CLICK" if name in ("HOVER", "ENTER") else name
     return operation if operation.op == op else replace(operation, op=op)
+
+
+def by_recorded_name_between_quotes(truth: Truth) -> Operation:
+    """Takes the recorder's name of the right operation, where HOVER and ENTER are a CLICK, and reads backslashes of its value."""
+    operation = by_recorded_name(truth)
+    value = operation.value if operation.op == "CLICK" else _between_quotes(operation.value)
+    return operation if value in (operation.value, None) else replace(operation, value=value)
+
+
+def _between_quotes(value: str) -> str | None:
+    """The value that Python reads where this one is written between double quotes, as SeeClick does; None where that is no text."""
+    if not any(mark in value for mark in '"\\\n\r\0'):
+        return value
+    with warnings.catch_warnings():
+        # of backslashes that mean nothing
+        warnings.simplefilter("ignore")
+        try:
+            read = ast.literal_eval(f'{{"value": "{value}"}}')["value"]
+        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+            return None
+    return read if isinstance(read, str) else None
 
 
 def element_for_select(truth: Truth) -> Operation:

@@ -5,9 +5,11 @@ A step earns (element right, Operation F1, step right), or None where it is left
 
 from __future__ import annotations
 
+from ast import literal_eval
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
+from warnings import catch_warnings, simplefilter
 
 from seeact_offline.records import Prediction, Truth
 from tests.reference.metrics import operation_f1
@@ -61,9 +63,15 @@ def uground(said: Prediction, right: Truth) -> Earned:
 def seeclick(said: Prediction, right: Truth) -> Earned:
     kind = number(right, recorded=True)
     # the evaluator writes its reference between double quotes, reads it again, and skips the step where it cannot
-    if kind != "4" and any(mark in right.operation.value for mark in '"\n\r'):
-        return None
-    return pointing(said, right, kind, right.operation.value)
+    value = right.operation.value
+    if kind != "4":
+        try:
+            with catch_warnings():
+                simplefilter("ignore")
+                value = literal_eval('{"x": "' + value + '"}')["x"]
+        except (SyntaxError, ValueError):
+            return None
+    return pointing(said, right, kind, value)
 
 
 def showui(said: Prediction, right: Truth) -> Earned:

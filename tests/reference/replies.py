@@ -36,7 +36,8 @@ def seeclick(text: str) -> Acts | None:
         assert not isinstance(point, dict)
         _ = (point[0] >= 0.0, point[1] >= 0.0)
         place = (float(point[0]), float(point[1]))
-    value = reply.get("value")
+    # compared where the number equals 2 or 3, which one in quotes does not
+    value = None if isinstance(reply["action_type"], str) else reply.get("value")
     return [(kind, place, value if isinstance(value, str) and kind != "click" else None)]
 
 

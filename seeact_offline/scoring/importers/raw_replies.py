@@ -29,6 +29,8 @@ def read(sources: Mapping[str, Source], agent: str | None = None, strict: bool =
     """`agent`: whose language the replies are in. `strict`: read them as its released code does."""
     source = sources["run"]
     found = table_rows(source, (*IDS, "reply"))
+    if found.rows and not any(text(row.values.get("reply", "-")).strip() for row in found.rows):
+        raise InputError("run", sentence=f"{source.path} holds no replies")
     columns = {name for row in found.rows for name in row.values}
     if not columns.issuperset((*IDS, "reply")):
         raise WrongFormat(source, "a table with the columns annotation_id, action_uid and reply")
@@ -48,7 +50,7 @@ def _answer(row: SourceRow, agent: Agent, strict: bool) -> Answer:
     reply = text(row.values.get("reply"))
 
     def answer(truth: Truth) -> Prediction:
-        shown, notes = _shown(row.values, agent, truth.picture_size)
+        shown, notes = shown_of(row.values, agent, truth.picture_size)
         try:
             found = agent.answer(agent.read(reply, shown, strict), shown, strict=strict)
         except Unreadable as error:
@@ -71,7 +73,7 @@ def _answer(row: SourceRow, agent: Agent, strict: bool) -> Answer:
     return answer
 
 
-def _shown(
+def shown_of(
     values: Mapping[str, Any], agent: Agent, page: tuple[int, int] | None
 ) -> tuple[Shown, tuple[tuple[str, int], ...]]:
     """Returns the picture that the reply is about, and counts of what is odd about it."""

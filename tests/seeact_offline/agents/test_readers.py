@@ -37,6 +37,7 @@ BOX = "start_box='<|box_start|>(10,20)<|box_end|>'"
         ("seeclick", '{"action_type": 4, "click_point": (0.49,0.38)}', (("click", (0.49, 0.38), None),), None),
         ("seeclick", 'Sure: {"action_type": 4, "click_point": (0.49,0.38)}.', (("click", (0.49, 0.38), None),), NOTHING),
         ("seeclick", '{"action_type": "4", "click_point": [0.5, 0.5]}', (("click", (0.5, 0.5), None),), None),
+        ("seeclick", '{"action_type": "3", "click_point": (0.1,0.2), "value": "x"}', (("type", (0.1, 0.2), "x"),), (("type", (0.1, 0.2), None),)),
         ("seeclick", '{"action_type": 3, "click_point": (0.1,0.2), "value": 5}', (("type", (0.1, 0.2), "5"),), (("type", (0.1, 0.2), None),)),
         ("seeclick", '{"action_type": 7, "click_point": (0.1,0.2)}', (("other", (0.1, 0.2), None),), None),
         ("seeclick", '{"action_type": 3, "value": "x"}', (("type", None, "x"),), None),

@@ -12,7 +12,7 @@ from seeact_offline.records import InputError, StepKey
 from seeact_offline.replies import parse_grounding_reply
 from seeact_offline.replies.next_action import parse_next_action
 from seeact_offline.replies.points import read_point
-from seeact_offline.replies.thoughts import without_thoughts
+from seeact_offline.replies.words import without_thoughts
 from seeact_offline.trajectories.verdict_rules import read_verdict
 from tests.right_answers import right_replies
 
@@ -129,7 +129,7 @@ def read(agent: str, text: str) -> tuple[Any, ...]:
         ('qwen3-vl', 'do(action="Type", text="abc")', (('type', None, 'abc'),)),
         ('qwen3-vl', 'finish(message="done")', (('stop', None, 'done'),)),
         ('qwen3-vl', 'do(action="Launch", app="x")', (('goto', None, 'x'),)),
-        ('cogagent', 'Next Action: click\nGrounded Operation:[link] Flights -> CLICK at the box [[394,202,454,240]]', (('click', (394.0, 202.0, 454.0, 240.0), None), ('click', None, None))),
+        ('cogagent', 'Next Action: click\nGrounded Operation:[link] Flights -> CLICK at the box [[394,202,454,240]]', (('click', (394.0, 202.0, 454.0, 240.0), None),)),
         ('cogagent', 'Grounded Operation:[combobox] Search -> TYPE: abc at the box [[394,202,454,240]]', (('type', (394.0, 202.0, 454.0, 240.0), 'abc'),)),
         ('qwen3-vl', 'Action: CLICK [500, 300]', (('click', (500.0, 300.0), None),)),
         ('qwen3-vl', 'Action: click at (500, 300)', (('click', (500.0, 300.0), None),)),
@@ -161,6 +161,44 @@ def read(agent: str, text: str) -> tuple[Any, ...]:
         ('qwen3-vl', '{"name":"Vienna","type":"city"}', ('no_act',)),
         ('agentcpm-gui', '{"thought":"","TYPE":"search"}', (('type', None, 'search'),)),
         ('agentcpm-gui', '{"POINT":[500,300],"duration":1000}', (('click', (500.0, 300.0), None),)),
+        # prose and thoughts around a call, texts as they are written, replies that are cut short
+        ('qwen3.5', '<tool_call>\n<function=computer_use>\n<parameter=action>\ntype\n</parameter>\n<parameter=text>\n[1, 2]\n</parameter>\n</function>\n</tool_call>', (('type', None, '[1, 2]'),)),
+        ('qwen3.5', '<tool_call>\n<function=computer_use>\n<parameter=action>\ntype\n</parameter>\n<parameter=text>\n(555)\n</parameter>\n</function>\n</tool_call>', (('type', None, '(555)'),)),
+        ('glm-4.5v', '<tool_call>type\n<arg_key>content</arg_key>\n<arg_value>a < b</arg_value>\n</tool_call>', (('type', None, 'a < b'),)),
+        ('qwen3-vl', '<function=click>{"x": 500, "y": 300}</function>', (('click', (500.0, 300.0), None),)),
+        ('kimi-vl', '<|tool_call_begin|>functions.type:1<|tool_call_argument_begin|>{"text": "abc"}<|tool_call_end|>', (('type', None, 'abc'),)),
+        ('qwen3-vl', '<|channel|>commentary to=functions.type_text <|constrain|>json<|message|>{"text":"abc"}<|call|>', (('type', None, 'abc'),)),
+        ('qwen3-vl', '<|tool_call_begin|>functions.frob:0<|tool_call_argument_begin|>{"x": 500, "y": 300}<|tool_call_end|>', ('unknown_act',)),
+        ('qwen3-vl', 'For example {"action": "left_click", "coordinate": [1, 1]} would be wrong.\n<tool_call>\n{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [500, 300]}}\n</tool_call>', (('click', (500.0, 300.0), None),)),
+        ('evocua-s1', '## Thought:\npyautogui.click(x=1, y=1)?\n## Code:\n```python\npyautogui.click(x=500, y=300)\npyautogui.write(message="it\'s")\n```', (('click', (500.0, 300.0), None), ('type', None, "it's"))),
+        ('cogagent', "Action: Type (the name).\nGrounded Operation: TYPE(box=[[400,200,600,400]], text='it's', element_info='')\n<<一般操作>>", (('type', (400.0, 200.0, 600.0, 400.0), "it's"),)),
+        ('ui-venus', "<action>Click(box=(500, 300))</action>\n<action>Type(content='abc')</action>", (('click', (500.0, 300.0), None), ('type', None, 'abc'))),
+        ('glm-4.5v', "Action: click (the box).\nleft_click(start_box='[500,300]', element_info='')", (('click', (500.0, 300.0), None),)),
+        ('gelab', '<THINK>unfinished\nexplain:x\taction:CLICK\tpoint:500,300\tsummary:s', (('click', (500.0, 300.0), None),)),
+        ('qwen3-vl', '<tool_call>\n{"name": "computer_use", "arguments": {"Action": "left_click", "Coordinate": [500, 300]}}\n</tool_call>', (('click', (500.0, 300.0), None),)),
+        ('qwen3-vl', '<tool_call>\n{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [[400, 200], [600, 400]]}}\n</tool_call>', (('click', (400.0, 200.0, 600.0, 400.0), None),)),
+        ('qwen3-vl', '<tool_call>\n{"name": "computer_use", "arguments": {"action": "click", "position": "row 1, column 2"}}\n</tool_call>', (('click', None, None),)),
+        ('qwen3-vl', 'Action: Click button 2 of 3', ('no_act',)),
+        ('qwen3-vl', 'CLICK [500, 300]\nTYPE "it\'s [x]"', (('click', (500.0, 300.0), None), ('type', None, "it's [x]"))),
+        ('qwen3-vl', '<tool_call>\n{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [500, 30', (('click', None, None),)),
+        ('uitars', "Action: click(start_box='<|box_start|>(500,30", (('click', None, None),)),
+        ('cogagent', 'Grounded Operation: CLICK(box=[[400,200,', (('click', None, None),)),
+        ('qwen3.5', '<tool_call>\n<function=computer_use>\n<parameter=action>\nleft_click\n</parameter>\n<parameter=coordinate>\n500, 3', (('click', None, None),)),
+        ('molmo', '<point x="50.0" y="3', ('no_act',)),
+        ('seed1.5-vl', '<bbox>400 200 6', ('no_act',)),
+        ('qwen3-vl', '{"action":[{"click":{"coordinate_x":500,"coordinate_y":300}}]}', (('click', (500.0, 300.0), None),)),
+        ('qwen3-vl', '{"action":[{"input":{"index":3,"text":"abc","clear":true}}]}', ('no_marks',)),
+        ('qwen3-vl', '{"action":[{"extract":{"query":"x"}}]}', ('unknown_act',)),
+        ('openai', '{"type": "computer_call", "action": {"type": "frob", "x": 500, "y": 300}}', ('unknown_act',)),
+        ('holo2', '{"thought":"t","tool_call":{"tool_name":"frob","x":500,"y":300}}', ('unknown_act',)),
+        ('holo2', '{"thought":"t","action":{"frob":{"x":500,"y":300}}}', ('unknown_act',)),
+        ('jedi', '{"name":"computer_use","arguments":{"action":"frob","coordinate":[500,300]}}', ('unknown_act',)),
+        ('openai', '{"content": [{"type": "text", "text": "The page (3, 4) is done."}]}', ('no_act',)),
+        ('internvl', '<ref>item [1, 2]</ref><box>[[400, 200, 600, 400]]</box>', (('click', (400.0, 200.0, 600.0, 400.0), None),)),
+        ('gemini', '```json\n[{"box_2d": [200, 400, 400, 600], "label": "x"}]\n```', (('click', (400.0, 200.0, 600.0, 400.0), None),)),
+        ('gemini', '[{"point": [300, 500], "label": "x"}]', (('click', (500.0, 300.0), None),)),
+        ('mai-ui', '<tool_call>\n{"name": "mobile_use", "arguments": {"action": "ask_user", "text": "abc"}}\n</tool_call>', (('stop', None, 'abc'),)),
+        ('qwen3-vl', 'do(action="Type_Name", text="abc")', (('type', None, 'abc'),)),
     ],
 )  # fmt: skip
 def test_a_documented_reply_is_read(agent: str, text: str, expected: tuple[Any, ...]) -> None:
@@ -242,6 +280,8 @@ THOUGHT = "<think>ELEMENT: A\nACTION: TYPE\nVALUE: x\nPOINT: 1, 2\nNOT SUCCESS S
         (lambda: parse_grounding_reply("<|begin_of_box|>ELEMENT: B\nACTION: CLICK<|end_of_box|>", "choice", 3).choice, 1),
         (lambda: parse_grounding_reply(f"ELEMENT: B\nACTION: CLICK\n{THOUGHT}", "choice", 3).choice, 1),
         (lambda: read_point(f"POINT: 3, 4\n{THOUGHT}").numbers, (3, 4)),
+        (lambda: read_point("<think>unfinished (1, 2)\nPOINT: 3, 4").numbers, (3, 4)),
+        (lambda: read_verdict("<think>unfinished\nStatus: success", "webjudge"), True),
         (lambda: parse_next_action(f"ACTION: CLICK\n{THOUGHT}").op, "CLICK"),
         (lambda: [read_verdict(f"{THOUGHT}SUCCESS", judge) for judge in ("webvoyager", "openwebvoyager", "strict")], [True] * 3),
         (lambda: read_verdict(f"Status: success\n{THOUGHT}", "webjudge"), True),

@@ -19,7 +19,7 @@ from seeact_offline.records import Completion, Usage
 class Parrot:
     """Always says one text."""
 
-    def __init__(self, text="ACTION: CLICK"):
+    def __init__(self, text="ELEMENT: A, ACTION: CLICK"):
         self.text = text
 
     async def complete(self, request):
@@ -30,7 +30,7 @@ class Parrot:
 
 
 def say(messages):
-    return "ACTION: CLICK"
+    return "ELEMENT: A, ACTION: CLICK"
 
 
 parrot = Parrot()
@@ -54,7 +54,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", ["PROVIDER/ACTION: CLICK", "Parrot", "parrot", "say"])
+@pytest.mark.parametrize("name", ["PROVIDER/ELEMENT: A, ACTION: CLICK", "Parrot", "parrot", "say"])
 def test_a_model_of_a_file_is_run(cli: Cli, sample: Sample, tmp_path: Path, file: Path, name: str) -> None:
     outcome = cli("eval", *sample.words, "--model", f"{file}:{name}", "--out", tmp_path / "run")
     assert outcome.status == 0, outcome.err
@@ -64,7 +64,7 @@ def test_a_model_of_a_file_is_run(cli: Cli, sample: Sample, tmp_path: Path, file
     assert str(tmp_path) not in str(read_json(tmp_path / "run" / "manifest.json")["identity"])
 
 
-@pytest.mark.parametrize("name", ["PROVIDER/ACTION: CLICK", "parrot", "say"])
+@pytest.mark.parametrize("name", ["PROVIDER/ELEMENT: A, ACTION: CLICK", "parrot", "say"])
 def test_changed_code_is_another_run(cli: Cli, sample: Sample, tmp_path: Path, file: Path, name: str) -> None:
     words = ("eval", *sample.words, "--model", f"{file}:{name}", "--out", tmp_path / "run")
     assert cli(*words).status == 0
@@ -105,6 +105,6 @@ def test_a_provider_of_an_installed_package_is_named_like_any_other(
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: their\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[seeact_offline.providers]\nparrot = mine:PROVIDER\n")
     monkeypatch.syspath_prepend(tmp_path)
-    outcome = cli("eval", *sample.words, "--model", "parrot/ACTION: CLICK", "--out", tmp_path / "run")
+    outcome = cli("eval", *sample.words, "--model", "parrot/ELEMENT: A, ACTION: CLICK", "--out", tmp_path / "run")
     assert outcome.status == 0, outcome.err
-    assert read_json(tmp_path / "run" / "results.json")["model"] == "parrot/ACTION: CLICK"
+    assert read_json(tmp_path / "run" / "results.json")["model"] == "parrot/ELEMENT: A, ACTION: CLICK"

@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from seeact_offline.dataset import load_steps
@@ -57,6 +58,7 @@ from seeact_offline.records import (
 from seeact_offline.replies.elimination_answer import LAYOUTS, Layout
 from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.runs.folder import RunFolder
+from seeact_offline.sample import DATA
 from tests.chat_server import ChatServer
 from tests.pages import synthetic_rows, write_parquet
 from tests.reference.elimination import Outcome, eliminate
@@ -470,10 +472,14 @@ def test_one_who_knows_the_truth_is_right_exactly_where_that_can_be(
 # --- worked examples -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_our_examples_are_of_no_task_of_a_test_split() -> None:
     shown, _ = read_demonstrations(None)
-    tasks = {step.task for step in load_steps("sample", "all")}
+    tasks = {
+        task
+        for path in (DATA / "data").glob("test_*.parquet")
+        for task in pq.read_table(path, columns=["confirmed_task"])["confirmed_task"].to_pylist()
+    }
+    assert len(tasks) > 90
     assert [(d.op, d.answer == "A", len(d.choices)) for d in shown] == [("SELECT", False, 3), ("", True, 3), ("CLICK", False, 3)]  # fmt: skip
     assert not {d.task for d in shown} & tasks
 

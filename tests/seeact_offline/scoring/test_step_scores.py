@@ -60,6 +60,13 @@ def test_the_spread_names_what_other_rules_make_of_the_same_replies() -> None:
     }
 
 
+def test_a_pick_that_was_never_ranked_is_behind_all_that_were() -> None:
+    groups = tuple(Reply(i, (n,), ("", ""), n, "TYPE", "new york") for i, n in enumerate(("8", "1")))
+    prediction = Prediction(KEY, groups, "8", "TYPE", "new york", ("9", "1"))
+    spread = scoring.merge_spread(Answers([prediction], [TRUTH]), PROTOCOLS["seeact"], "first")
+    assert (spread["first"]["element_accuracy"], spread["best-rank"]["element_accuracy"]) == (0.0, 1.0)
+
+
 def test_a_single_group_has_no_spread() -> None:
     assert list(scoring.merge_spread(Answers([predicted()], [TRUTH]), PROTOCOLS["seeact"], "single")) == ["single"]
 

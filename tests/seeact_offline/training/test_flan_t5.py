@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -107,7 +107,7 @@ def test_progress_tells_the_loss_and_the_answers_to_questions_held_out(dataset: 
 def test_as_many_questions_at_once_as_fit_in_memory_leave_the_same_weights(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recipe, whole, tried = dataclasses.replace(RECIPE, epochs=1, batch=4), trainer.train, []
+    recipe, whole, tried = dataclasses.replace(RECIPE, epochs=1, draws=2, batch=4), trainer.train, []
 
     def short_of_memory(made: Any, *given: Any) -> Any:
         tried.append((made.args.per_device_train_batch_size, made.args.gradient_accumulation_steps))
@@ -159,27 +159,46 @@ def test_nothing_pickled_lies_in_the_folder_that_is_published(tuned: FineTuningR
     assert not [path.name for path in tuned.folder.iterdir() if path.suffix in (".bin", ".pt", ".pth")]
 
 
-def test_the_same_settings_give_the_same_weights_and_another_seed_does_not(
-    tuned: FineTuningResult, dataset: Path, tmp_path: Path
-) -> None:
-    fine_tune(asked(dataset, tmp_path / "same"))
-    assert weights(tmp_path / "same") == weights(tuned.folder)
+def test_another_seed_gives_other_weights(tuned: FineTuningResult, dataset: Path, tmp_path: Path) -> None:
     fine_tune(asked(dataset, tmp_path / "other", recipe=dataclasses.replace(RECIPE, seed=1)))
     assert weights(tmp_path / "other") != weights(tuned.folder)
 
 
-@pytest.mark.parametrize("step", [7, 17], ids=["in the first epoch", "in the second epoch"])
-def test_a_training_that_was_ended_goes_on_to_the_same_weights(
-    tuned: FineTuningResult, dataset: Path, tmp_path: Path, step: int
-) -> None:
-    with pytest.raises(Killed):
-        fine_tune(asked(dataset, tmp_path / "out"), KilledAt(step))
-    begun = trainer.last_checkpoint(tmp_path / "out")
-    assert begun is not None
-    assert begun.name == f"checkpoint-{step // 5 * 5}"
-    again = fine_tune(asked(dataset, tmp_path / "out", resume=True))
-    assert weights(tmp_path / "out") == weights(tuned.folder)
-    assert losses(again.history) == losses(tuned.history)
+class Resumed(NamedTuple):
+    """A training that was ended at a step, and resumed."""
+
+    step: int
+    checkpoint: Path | None
+    epochs: list[int]
+    """Each epoch that was begun, until it was ended."""
+    epochs_after: list[int]
+    result: FineTuningResult
+
+
+@pytest.fixture(scope="module", params=[7, 17], ids=["in the first epoch", "in the second epoch"])
+def resumed(request: pytest.FixtureRequest, dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Resumed:
+    out, begun, really = tmp_path_factory.mktemp("resumed") / "out", list[int](), EpochRows.begin_epoch
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EpochRows, "begin_epoch", lambda rows, epoch: (begun.append(epoch), really(rows, epoch))[1])
+        with pytest.raises(Killed):
+            fine_tune(asked(dataset, out), KilledAt(request.param))
+        checkpoint, epochs = trainer.last_checkpoint(out), list(begun)
+        result = fine_tune(asked(dataset, out, resume=True))
+    return Resumed(request.param, checkpoint, epochs, begun[len(epochs) :], result)
+
+
+def test_a_training_that_was_ended_goes_on_to_the_same_weights(tuned: FineTuningResult, resumed: Resumed) -> None:
+    assert resumed.checkpoint is not None
+    assert resumed.checkpoint.name == f"checkpoint-{resumed.step // 5 * 5}"
+    assert weights(resumed.result.folder) == weights(tuned.folder)
+    assert losses(resumed.result.history) == losses(tuned.history)
+
+
+def test_each_epoch_has_its_own_questions_also_where_a_training_goes_on(resumed: Resumed) -> None:
+    epochs = [0] if resumed.step < 10 else [0, 1]
+    # the first two: the rows are opened
+    assert resumed.epochs == [0, HELD_OUT, *epochs]
+    assert resumed.epochs_after == [0, HELD_OUT, *([0, 1] if resumed.step < 10 else [1])]
 
 
 def test_batches_by_length_are_the_same_where_a_training_goes_on(
@@ -224,20 +243,6 @@ def test_a_step_is_the_same_however_few_questions_fit_at_once(dataset: Path, tmp
     assert max(abs(at_once[name] - one_by_one[name]).max() for name in at_once) < 1e-4
 
 
-def test_each_epoch_has_its_own_questions_also_where_a_training_goes_on(
-    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begun: list[int] = []
-    really = EpochRows.begin_epoch
-    monkeypatch.setattr(EpochRows, "begin_epoch", lambda rows, epoch: (begun.append(epoch), really(rows, epoch))[1])
-    with pytest.raises(Killed):
-        fine_tune(asked(dataset, tmp_path), KilledAt(17))
-    # the first two: the rows are opened
-    assert begun == [0, HELD_OUT, 0, 1]
-    fine_tune(asked(dataset, tmp_path, resume=True))
-    assert begun[4:] == [0, HELD_OUT, 1]
-
-
 def test_a_checkpoint_that_was_not_written_to_its_end_is_passed_over(dataset: Path, tmp_path: Path) -> None:
     with pytest.raises(Killed):
         fine_tune(asked(dataset, tmp_path), KilledAt(12))
@@ -273,6 +278,7 @@ def test_a_folder_with_a_training_is_not_begun_anew(tuned: FineTuningResult, dat
 def test_a_training_that_was_killed_before_its_first_checkpoint_begins_again(
     tuned: FineTuningResult, dataset: Path, tmp_path: Path
 ) -> None:
+    """As one that begins in an empty folder: the same settings give the same weights."""
     with pytest.raises(Killed):
         fine_tune(asked(dataset, tmp_path / "out"), KilledAt(2))
     fine_tune(asked(dataset, tmp_path / "out"))

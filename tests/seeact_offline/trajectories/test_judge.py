@@ -417,7 +417,7 @@ def test_wrong_usage_is_refused_before_anything_is_written(
     [
         ("nowhere", "source: expected a folder of trajectories, .* got 'nowhere': there is no such folder or file$"),
         ("sampel", "did you mean sample"),
-        ("notes.txt", "source: expected a .parquet or .jsonl file"),
+        ("notes.txt", "source: expected a .parquet, .jsonl or .json file"),
         ("empty", "source: expected a folder with trajectories.jsonl, .* got none of them in empty"),
         ("runs", "^runs holds several runs; name one$"),
     ],

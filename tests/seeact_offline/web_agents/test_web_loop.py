@@ -21,7 +21,7 @@ from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.models import builtin
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
-from seeact_offline.records import Box, Candidate, Completion, InputError, Request, StepKey
+from seeact_offline.records import Box, Candidate, Completion, InputError, Request, Step, StepKey
 from seeact_offline.runs.run import Run
 from seeact_offline.web_agents import trees
 from seeact_offline.web_agents.captions import read_captions
@@ -71,6 +71,19 @@ def saying(tmp_path: Path, agent: str, *texts: str, **options: Any) -> tuple[Mod
     return model, evaluated(tmp_path, agent, model, **options)
 
 
+@pytest.fixture(scope="module")
+def step() -> Step:
+    """A step of the sample."""
+    return next(so.load_steps("sample", "cross_website"))
+
+
+@pytest.fixture(scope="module")
+def heights() -> dict[StepKey, int]:
+    """The heights of the pages of two tasks."""
+    steps = so.load_steps("sample", "cross_domain", limit=2)
+    return {step.key: PagePicture(step.screenshot).size[1] for step in steps}
+
+
 def of_first_step(model: Model) -> list[Request]:
     return [request for request in model.requests if request.key == model.requests[0].key]
 
@@ -78,7 +91,7 @@ def of_first_step(model: Model) -> list[Request]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "observation"), ASKED)
 def test_the_oracle_reaches_the_ceiling_and_no_more(name: str, observation: str, tmp_path: Path) -> None:
-    run = evaluated(tmp_path, name, None, observation, limit=3)
+    run = evaluated(tmp_path, name, None, observation, limit=2)
     right = run.to_pandas("steps")["element"].astype(bool).tolist()
     assert right == [prediction.reachable for prediction in run.predictions()]
     assert sum(right) > len(right) / 2
@@ -104,7 +117,7 @@ def test_the_oracle_solves_the_real_step(name: str, observation: str, shared_ste
 def test_format_errors_are_counted_and_corrected_and_cost_no_step(name: str, tmp_path: Path) -> None:
     replies = iter(range(10_000))
     model = Model(lambda request, ideal: "I would click there." if next(replies) % 5 == 2 else ideal)
-    run = evaluated(tmp_path, name, model, limit=6, max_turns=12)
+    run = evaluated(tmp_path, name, model, limit=3, max_turns=12)
     n_bad = model.replies.count("I would click there.")
     assert n_bad / len(model.replies) == pytest.approx(0.2, abs=0.05)
     assert run.results["notes"]["format_error"] == n_bad
@@ -177,7 +190,7 @@ def test_each_way_out_has_its_name(
 
 @pytest.mark.slow
 def test_a_wrong_mark_is_told_from_one_that_was_never_in_view(tmp_path: Path) -> None:
-    dataset = {"split": "cross_website", "limit": 6}
+    dataset = {"split": "cross_website", "limit": 4}
     ideal = evaluated(tmp_path / "ideal", "webvoyager", **dataset)
     _, run = saying(tmp_path, "webvoyager", "Thought: a\nAction: Click [0]", **dataset)
     n_turns = [len(prediction.groups) for prediction in ideal.predictions()]
@@ -213,7 +226,7 @@ ARENA_SAYS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WEB_AGENTS)
-def test_any_dialogue_goes_as_the_slow_loop_does(name: str, tmp_path: Path) -> None:
+def test_any_dialogue_goes_as_the_slow_loop_does(name: str, heights: dict[StepKey, int], tmp_path: Path) -> None:
     rng = random.Random(name)
     kinds = ["down", "down", "up", "no mark", "no action", "bad label", "act"]
     said: dict[StepKey, list[str]] = {}
@@ -234,8 +247,6 @@ def test_any_dialogue_goes_as_the_slow_loop_does(name: str, tmp_path: Path) -> N
 
     run = evaluated(tmp_path, name, Model(say), limit=2, max_turns=6)
     view, alone = WEB_AGENTS[name].agent.view, WEB_AGENTS[name].correction == "alone"
-    asked = (step for step in so.load_steps("sample", "cross_domain") if step.key in said)
-    heights = {step.key: PagePicture(step.screenshot).size[1] for step in asked}
     for prediction in run.predictions():
         expected = web_loop.play(said[prediction.key], heights[prediction.key], view.size[1], view.step, 6)
         assert prediction.failure == expected.failure
@@ -326,8 +337,7 @@ def test_thoughts_come_from_a_run_that_has_some(tmp_path: Path) -> None:
     ("tag", "kind", "note"),
     [("select", "", "select, type none"), ("input", "number", "input, type number"), ("input", "", "")],
 )
-def test_webvoyager_notes_a_text_that_went_into_no_text_field(tag: str, kind: str, note: str) -> None:
-    step = next(iter(so.load_steps("sample", "cross_website")))
+def test_webvoyager_notes_a_text_that_went_into_no_text_field(step: Step, tag: str, kind: str, note: str) -> None:
     html = LISTED.replace("<select ", f'<{tag} type="{kind}" ' if kind else f"<{tag} ").replace(
         "</select>", f"</{tag}>"
     )
@@ -401,8 +411,7 @@ def test_worked_examples_are_answered_with_what_they_show(variant: str) -> None:
     assert all(f"[{act.place}] " in one.user for act, one in zip(read, examples, strict=True))
 
 
-def test_captions_come_from_a_file(tmp_path: Path) -> None:
-    step = next(iter(so.load_steps("sample", "cross_website")))
+def test_captions_come_from_a_file(step: Step, tmp_path: Path) -> None:
     link = '<a backend_node_id="99998"><img backend_node_id="99999" alt="fox"/></a></body>'
     boxed = replace(step.candidates[0], backend_node_id="99999", box=Box(10, 10, 50, 50), is_positive=False)
     step = replace(
@@ -427,20 +436,25 @@ def test_a_file_of_captions_at_fault_is_named_with_its_line(text: str, tmp_path:
         read_captions(tmp_path / "captions.jsonl")
 
 
-@pytest.mark.slow
-def test_what_is_cut_off_is_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trees, "MAX_TOKENS", 60)
-    run = evaluated(tmp_path, "visualwebarena", None, "tree")
-    assert run.results["notes"]["target_cut_off"] == run.results["waterfall"]["target_cut_off"]["steps"] > 0
-    assert run.results["ceiling"]["micro"] == run.results["element_accuracy"]["micro"]
+@pytest.fixture(scope="module")
+def cut(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run whose trees are cut after few words."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trees, "MAX_TOKENS", 60)
+        return evaluated(tmp_path_factory.mktemp("cut"), "visualwebarena", None, "tree")
 
 
 @pytest.mark.slow
-def test_steps_cut_by_the_fall_back_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_cut_off_is_out_of_reach(cut: Run) -> None:
+    assert cut.results["notes"]["target_cut_off"] == cut.results["waterfall"]["target_cut_off"]["steps"] > 0
+    assert cut.results["ceiling"]["micro"] == cut.results["element_accuracy"]["micro"]
+
+
+@pytest.mark.slow
+def test_steps_cut_by_the_fall_back_are_counted(cut: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trees, "MAX_TOKENS", 60)
-    fallen = evaluated(tmp_path, "visualwebarena", None, "tree")
-    named = evaluated(tmp_path / "named", "visualwebarena", None, "tree", cut_by="characters")
-    assert fallen.results["notes"]["cut_by_words"] == fallen.results["n_steps"]
+    named = evaluated(tmp_path, "visualwebarena", None, "tree", cut_by="characters")
+    assert cut.results["notes"]["cut_by_words"] == cut.results["n_steps"]
     assert "cut_by_words" not in named.results["notes"]
     assert (named.manifest["identity"]["cut_by"], named.results["notes"]["target_cut_off"] > 0) == ("characters", True)
     assert "cut_by_words" not in named.manifest["identity"]["fall_backs"]
@@ -503,8 +517,9 @@ LISTED = """<html backend_node_id="1"><body backend_node_id="2"><select backend_
         (Label("9", (30, 40)), Answer("TYPE", "May"), ("8", "SELECT", "May")),
     ],
 )
-def test_entries_and_lists_select(name: str, label: Label, answer: Answer, expected: tuple[str, str, str]) -> None:
-    step = next(iter(so.load_steps("sample", "cross_website")))
+def test_entries_and_lists_select(
+    step: Step, name: str, label: Label, answer: Answer, expected: tuple[str, str, str]
+) -> None:
     boxed = (("8", "select", Box(0, 0, 100, 20)), ("9", "option", Box(0, 30, 100, 20)))
     candidates = tuple(Candidate(node, tag, box, is_positive=node == "8") for node, tag, box in boxed)
     step = replace(step, cleaned_html=LISTED, candidates=candidates)
@@ -532,9 +547,8 @@ WRAPPED = """<html backend_node_id="1"><body backend_node_id="2"><div backend_no
     ],
 )
 def test_a_lenient_hit_is_around_or_inside_of_a_positive_or_has_its_centre_in_its_box(
-    label: Label, is_hit: bool
+    step: Step, label: Label, is_hit: bool
 ) -> None:
-    step = next(iter(so.load_steps("sample", "cross_website")))
     candidates = (
         Candidate("4", "a", Box(0, 0, 100, 20), is_positive=True),
         Candidate("6", "a", Box(0, 30, 100, 20), is_positive=False),
@@ -568,8 +582,7 @@ def test_both_readings_of_an_element_have_figures_that_count_the_steps(name: str
     assert "Element Accuracy, lenient" in report
 
 
-def test_the_browsers_own_tree_address_and_boxes_are_used_where_a_row_has_them() -> None:
-    step = next(iter(so.load_steps("sample", "cross_website")))
+def test_the_browsers_own_tree_address_and_boxes_are_used_where_a_row_has_them(step: Step) -> None:
     nodes = [
         {"depth": 0, "role": "RootWebArea", "id": "1", "name": "Home"},
         {"depth": 1, "role": "switch", "id": "8", "name": "Month"},

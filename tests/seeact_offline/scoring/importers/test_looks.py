@@ -27,6 +27,8 @@ from tests.seeact_offline.scoring.importers.files import write_lines
         ({"annotation_id": "t", "action_uid": "a", "op": "CLICK"}, "table"),
         ("action_uid,annotation_id,op", "table"),
         ("x,y", None),
+        ([[{"annot_id": "t", "img_path": "t-a.jpg", "sentence": "x"}]], "seeclick"),
+        ({"test_task": {"0": [{"anno_id": 0, "img_path": "t-a.jpg", "sentence": ["x"]}]}}, "showui"),
         ({"annotation_id": "t", "action_uid": "a", "prompt": "x"}, None),
         ({"x": 1}, None),
         ("[3]", None),

@@ -1,0 +1,389 @@
+"""Which agent wrote these replies? Every agent's language and frame is tried on them, and the shares that it reads and places are compared.
+
+A language is judged by the replies that its own reader takes. What decides between two frames is the data: a frame that is not the
+model's puts places beside every element.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from seeact_offline.agents import GROUNDERS, GUI_MODELS, Act, Agent, Answer, Unreadable
+from seeact_offline.agents.agent_record import MOST_CHARACTERS, View
+from seeact_offline.agents.screens import Point, Shown, Size
+from seeact_offline.dataset import open_split
+from seeact_offline.files.formats import FormatError, read_json
+from seeact_offline.files.markdown import percent
+from seeact_offline.files.table import Table
+from seeact_offline.grounding.gui_agent import list_of_entry
+from seeact_offline.pages.dom import Page
+from seeact_offline.records import Box, InputError, RowError, Step
+from seeact_offline.replies.points import is_usable
+from seeact_offline.replies.words import without_thoughts
+from seeact_offline.runs.collecting import rare_collections
+from seeact_offline.runs.prepare import picture_size
+from seeact_offline.scoring.importers.answer_table import IDS, table_rows
+from seeact_offline.scoring.importers.importer import Source
+from seeact_offline.scoring.importers.raw_replies import SIZES, shown_of
+from seeact_offline.scoring.importers.reading import lines, number, step_of, text
+from seeact_offline.scoring.report import counted
+
+_ID = re.compile(r'backend_node_id="([^"]*)"')
+MOST_STEPS = 500
+"""Steps of a file whose pages are looked at, evenly spread: reading a page takes longer than reading a reply in all languages."""
+MOST_NAMED = 6
+"""Agents of a row that a sentence names."""
+
+
+class Landing(NamedTuple):
+    """What lies at a place."""
+
+    on_candidate: bool | None
+    """None: the page's candidates are not known."""
+    is_right: bool
+
+
+class Target(Protocol):
+    """The page that a reply is about."""
+
+    def landing(self, answer: Answer, place: Point) -> Landing:
+        """What lies at the answer's place."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawReply:
+    """A reply, and what is known of the picture that it is about."""
+
+    text: str
+    geometry: Mapping[str, Any] = field(default_factory=dict)
+    """Columns of `raw_replies`."""
+    page: Size | None = None
+    target: Target | None = None
+    is_placed: bool = True
+    """False: only how it is read counts, as its page is not looked at."""
+
+    @property
+    def has_size(self) -> bool:
+        return self.page is not None or all(number(self.geometry.get(name)) is not None for name in SIZES)
+
+
+class PageTarget:
+    """A step's page: its candidates from the smallest, as `element_at` takes them. The page is parsed only where an entry of a list is hit."""
+
+    def __init__(self, step: Step) -> None:
+        self._step, self._positives = step, step.truth.positives
+        order = {found[1]: found.start() for found in _ID.finditer(step.cleaned_html)}
+        boxes = [
+            (box.w * box.h, -order.get(one.backend_node_id, 0), box.x, box.y, box.right, box.bottom, one)
+            for one in step.candidates
+            if (box := one.box) is not None and is_usable(box)
+        ]
+        self._boxes = sorted(boxes, key=lambda one: one[:2])
+        self._nodes: dict[Point, str | None] = {}
+
+    def landing(self, answer: Answer, place: Point) -> Landing:
+        if place not in self._nodes:
+            self._nodes[place] = self._node_at(answer, place)
+        node = self._nodes[place]
+        return Landing(node is not None, node in self._positives)
+
+    def _node_at(self, answer: Answer, place: Point) -> str | None:
+        x, y = place
+        for _, _, left, top, right, bottom, candidate in self._boxes:
+            if left <= x <= right and top <= y <= bottom:
+                node = candidate.backend_node_id
+                if candidate.tag == "option":
+                    with suppress(RowError):
+                        return list_of_entry(self._step, Page(self._step.cleaned_html), node, answer)[0]
+                return node
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class BoxTarget:
+    """The boxes of the right element, where the page is not at hand."""
+
+    boxes: Sequence[Box]
+
+    def landing(self, answer: Answer, place: Point) -> Landing:
+        return Landing(None, any(box.contains(*place) for box in self.boxes))
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFit:
+    """Figures of an agent over the replies, and of all others that have the same."""
+
+    agents: tuple[str, ...]
+    own: float
+    """Share of the replies that its own reader takes."""
+    read: float
+    """Share that is read at all."""
+    on_page: float | None
+    """Share of the places that lie within its frame; None where there is none, or the pictures' sizes are not known."""
+    on_candidate: float | None
+    """Share of the places that lie on a candidate; None where the pages are not known."""
+    element: float | None
+    """Share of the replies whose place is on the right element; None where the steps are not known."""
+    texts: float
+    """Share of the replies that it reads as typing or selecting."""
+
+    @property
+    def rank(self) -> tuple[float, ...]:
+        """The better of two fits has the greater one: first what of the language is read, then where the places lie. Both figures of the data count: a weak model is on few right elements in any frame."""
+        # a frame of unknown size may hold all places: it comes behind one that does
+        held = 0.999 if self.on_page is None else self.on_page
+        return self.own, self.texts, (self.on_candidate or 0.0) + (self.element or 0.0), held, self.read
+
+    def named(self) -> str:
+        more = ", ..." if len(self.agents) > MOST_NAMED else ""
+        return ", ".join(self.agents[:MOST_NAMED]) + more
+
+    def lead(self, other: AgentFit) -> str:
+        """The first figures by which this one is ahead of another, in points."""
+        steps: tuple[tuple[tuple[str, float | None, float | None], ...], ...] = (
+            (("replies in its own language", self.own, other.own),),
+            (("replies that type or select", self.texts, other.texts),),
+            (
+                ("places on a candidate", self.on_candidate, other.on_candidate),
+                ("Element Accuracy", self.element, other.element),
+            ),
+            (("places on the page", self.on_page, other.on_page),),
+            (("replies read", self.read, other.read),),
+        )
+        for figures in steps:
+            points = [
+                f"{percent((mine or 0.0) - (theirs or 0.0))} points of {name}"
+                for name, mine, theirs in figures
+                if mine != theirs
+            ]
+            if points:
+                return " and ".join(points)
+        return "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFits:
+    """The agents from the best to the worst."""
+
+    rows: Sequence[AgentFit]
+    n_replies: int
+    n_placed: int | None = None
+    """Steps whose places are looked at; None: all."""
+
+    @property
+    def best(self) -> AgentFit | None:
+        """None where no agent reads anything."""
+        return self.rows[0] if self.rows and self.rows[0].read else None
+
+    def row_of(self, agent: str) -> AgentFit | None:
+        return next((row for row in self.rows if agent in row.agents), None)
+
+    def table(self) -> Table:
+        """One row for the agents that cannot be told apart; those that read nothing are named below."""
+        silent = [name for row in self.rows if not row.read for name in row.agents]
+        header = (
+            "agent",
+            "own language",
+            "read",
+            "places on the page",
+            "on a candidate",
+            "Element Accuracy",
+            "types or selects",
+        )
+        rows = [
+            (
+                ", ".join(row.agents),
+                *map(percent, (row.own, row.read, row.on_page, row.on_candidate, row.element, row.texts)),
+            )
+            for row in self.rows
+            if row.read
+        ]
+        notes = [f"Percent of {counted(self.n_replies, 'reply', 'replies')}, or of the places in them."]
+        if self.n_placed not in (None, self.n_replies):
+            notes.append(f"Places and elements: of {self.n_placed:,} of them, evenly spread.")
+        if silent:
+            notes.append(f"Nothing is read by {', '.join(silent)}.")
+        return Table(header=header, rows=rows, notes=notes)
+
+    def sentence(self) -> str:
+        """The best fit, and its lead."""
+        if self.best is None:
+            return f"no agent reads any of the {self.n_replies:,} replies"
+        following = next((row for row in self.rows[1:] if row.read), None)
+        lead = f", ahead of {following.named()} by {self.best.lead(following)}" if following else ""
+        return f"best fit: {self.best.named()}{lead}"
+
+
+class _Language(NamedTuple):
+    """Tells apart agents that read alike."""
+
+    reader: Any
+    verbs: tuple[tuple[str, str], ...]
+    reads_others: bool
+
+
+def _language(agent: Agent) -> _Language:
+    reader: Any = agent.reader
+    if isinstance(reader, partial):
+        reader = reader.func, reader.args, repr(sorted(reader.keywords.items()))
+    return _Language(reader, tuple(sorted(agent.verbs.items())), agent.reads_others)
+
+
+def _way(agent: Agent) -> tuple[Any, ...]:
+    """Tells apart agents that read and place alike."""
+    fold = agent.fold
+    return (
+        _language(agent), agent.frame, agent.view.resize, agent.view.part, fold.several, tuple(sorted(fold.endings.items()))
+    )  # fmt: skip
+
+
+class _Reading(NamedTuple):
+    """A reply in one language."""
+
+    acts: tuple[Act, ...]
+    """None of them: it cannot be read."""
+    is_own: bool
+
+
+def _read(agent: Agent, bare: str, reply: str) -> _Reading:
+    try:
+        return _Reading(agent.read_own(bare), is_own=True)
+    except Unreadable:
+        pass
+    try:
+        return _Reading(agent.read(reply), is_own=False)
+    except Unreadable:
+        return _Reading((), is_own=False)
+
+
+def agent_fits(replies: Iterable[RawReply]) -> AgentFits:
+    """Tries every agent and grounder on the replies. Those of one language and frame are computed once."""
+    ways: dict[tuple[Any, ...], list[str]] = {}
+    agents = {name: known[name] for known in (GUI_MODELS, GROUNDERS) for name in known}
+    for name, agent in agents.items():
+        ways.setdefault(_way(agent), []).append(name)
+    tallies: dict[tuple[Any, ...], Counter[str]] = {way: Counter() for way in ways}
+    n = 0
+    for reply in replies:
+        n += 1
+        bare = without_thoughts(reply.text[-MOST_CHARACTERS:])
+        readings: dict[_Language, _Reading] = {}
+        pictures: dict[View, Shown] = {}
+        for way, names in ways.items():
+            agent = agents[names[0]]
+            if way[0] not in readings:
+                readings[way[0]] = _read(agent, bare, reply.text)
+            if agent.view not in pictures:
+                pictures[agent.view] = shown_of(reply.geometry, agent, reply.page)[0]
+            _count(tallies[way], readings[way[0]], agent, reply, pictures[agent.view])
+    rows: dict[AgentFit, list[str]] = {}
+    for way, names in ways.items():
+        rows.setdefault(_fit(tallies[way], n), []).extend(names)
+    order = {name: position for position, name in enumerate(agents)}
+    fits = [replace(fit, agents=tuple(sorted(names, key=order.__getitem__))) for fit, names in rows.items()]
+    return AgentFits(sorted(fits, key=lambda fit: fit.rank, reverse=True), n)
+
+
+def _count(tally: Counter[str], reading: _Reading, agent: Agent, reply: RawReply, shown: Shown) -> None:
+    """Adds a reply as an agent reads it."""
+    tally["steps"] += reply.target is not None
+    if not reading.acts:
+        return
+    tally["read"] += 1
+    tally["own"] += reading.is_own
+    tally["texts"] += any(act.kind in ("type", "select") for act in reading.acts)
+    if not reply.is_placed:
+        return
+    answer = agent.answer(reading.acts, shown)
+    is_outside = answer.failure == "point_outside"
+    if answer.place is None and not is_outside:
+        return
+    tally["places"] += 1
+    tally["sized"] += reply.has_size or agent.frame.scale is not None
+    tally["on_page"] += not is_outside
+    if reply.target is None:
+        return
+    there = Landing(False, False) if answer.place is None else reply.target.landing(answer, answer.place)
+    tally["known"] += there.on_candidate is not None
+    tally["on_candidate"] += bool(there.on_candidate)
+    tally["right"] += there.is_right
+
+
+def _fit(tally: Counter[str], n: int) -> AgentFit:
+    places = tally["places"]
+    return AgentFit(
+        (), tally["own"] / max(n, 1), tally["read"] / max(n, 1),
+        tally["on_page"] / places if places and tally["sized"] == places else None,
+        tally["on_candidate"] / places if places and tally["known"] == places else None,
+        tally["right"] / tally["steps"] if tally["steps"] else None,
+        tally["texts"] / max(n, 1),
+    )  # fmt: skip
+
+
+# --- files ---
+
+
+def fit_file(path: Path, dataset: Any = None, split: str | None = None) -> AgentFits:
+    """Tries every agent on the replies of a file: a table of `annotation_id`, `action_uid` and `reply`, JSON lines with `reply`, or plain
+    lines. `dataset`, `split`: where the steps are known. Raises InputError, for a file without replies among others."""
+    rows = read_replies(path)
+    if dataset is None and split is None:
+        return agent_fits(RawReply(text(row["reply"]), row) for row in rows)
+    if dataset is None or split is None:
+        lacks, given = ("split", "dataset") if split is None else ("dataset", "split")
+        raise InputError(lacks, sentence=f"`{given}` needs `{lacks}`: together they say which steps the replies are to")
+    first: dict[str, Mapping[str, Any]] = {}
+    for row in rows:
+        first.setdefault(step_of(row), row)
+    opened = open_split(dataset, split)
+    keys = [key for key in opened.keys if str(key) in first]
+    if not keys:
+        raise InputError("run", sentence=f"{path} names no step of {split} of {dataset} by {' and '.join(IDS)}")
+    step_size = -(-len(keys) // MOST_STEPS)
+    chosen = keys[::step_size]
+    rest = (RawReply(text(first[str(key)]["reply"]), is_placed=False) for key in keys if key not in {*chosen})
+    with rare_collections():
+        fits = agent_fits(chain((_of_step(first[str(step.key)], step) for step in opened.steps({*chosen})), rest))
+    return replace(fits, n_placed=len(chosen))
+
+
+def _of_step(row: Mapping[str, Any], step: Step) -> RawReply:
+    return RawReply(text(row["reply"]), row, picture_size(step), PageTarget(step))
+
+
+def read_replies(path: Path) -> list[Mapping[str, Any]]:
+    """The rows of a file, each with a `reply` that is not empty. Raises InputError."""
+    if not path.is_file():
+        raise InputError("run", sentence=f"{path} is no file; name a file of replies")
+    source = Source("run", path)
+    written = [line.text for line in lines(source)]
+    values = [_object(line) for line in written]
+    rows: list[Mapping[str, Any]]
+    if any(isinstance(value, dict) and "reply" in value for value in values):
+        rows = [value for value in values if isinstance(value, dict) and "reply" in value]
+    elif written and {*IDS, "reply"} <= {name.strip().strip('"').lower() for name in written[0].split(",")}:
+        rows = [row.values for row in table_rows(source, (*IDS, "reply")).rows]
+    else:
+        rows = [
+            {"reply": value if isinstance(value, str) else line} for line, value in zip(written, values, strict=True)
+        ]
+    rows = [row for row in rows if text(row["reply"]).strip()]
+    if not rows:
+        raise InputError("run", sentence=f"{path} holds no replies")
+    return rows
+
+
+def _object(line: str) -> Any:
+    """The line's JSON; None where it is none."""
+    try:
+        return read_json(line)
+    except FormatError:
+        return None

@@ -1,0 +1,199 @@
+"""A run whose replies cannot be read, or whose places lie beside every element: what would read them. A format mismatch is no silent 0."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from seeact_offline.agents import GROUNDERS, GUI_MODELS
+from seeact_offline.files.markdown import one_line, percent
+from seeact_offline.records import Prediction, ShownPicture, Truth
+from seeact_offline.replies.final_answer import PARSE_FAILURES
+from seeact_offline.scoring.report import counted
+
+MANY_UNREADABLE = 1 / 3
+"""Share of the replies beyond which a mismatch is likely."""
+MOST_MISSED, ENOUGH_PLACES = 0.9, 10
+"""Share of the places beside every candidate beyond which a mismatch is likely, and the places that it takes."""
+FAR_BETTER = 0.2
+"""Share of the replies by which more must be on the right element in another frame, where nothing else is odd."""
+MOST_TRIED = 50
+"""Replies that other agents are tried on."""
+QUOTED = 160
+"""Characters of a reply that are quoted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingHint:
+    """A likely fault in the reading of a run, and what to do."""
+
+    n_replies: int
+    failures: Mapping[str, int]
+    """Counts of those among `unreadable_failures`."""
+    n_places: int
+    n_missed: int
+    """Places beside every candidate."""
+    n_wrong: int
+    """Places beside the right element."""
+    quoted: str
+    """The beginning of a reply, on one line."""
+    agents: tuple[str, ...] = ()
+    """Agents that would read more, all alike."""
+    found: str = ""
+    """The share that they would read, in words."""
+    can_fit: bool = True
+    """False where the replies are in no agent's language."""
+
+    @property
+    def n_unreadable(self) -> int:
+        return sum(self.failures.values())
+
+    @property
+    def is_mostly_unreadable(self) -> bool:
+        """True where more than half of the replies cannot be read."""
+        return 2 * self.n_unreadable > self.n_replies
+
+    def command(self, run: str | Path) -> str:
+        """The command that scores the same replies as the first of `agents`. `run`: the folder."""
+        return shlex.join(["seeact-offline", "score", str(run), "--agent", self.agents[0], "--out", "DIR"])
+
+    def sentences(self, run: str | Path = "RUN") -> list[str]:
+        """What was found, a reply, and what to do."""
+        names = ", ".join(f"{name} {n:,}" for name, n in sorted(self.failures.items()))
+        found = []
+        if self.n_unreadable > MANY_UNREADABLE * self.n_replies:
+            found.append(
+                f"{self.n_unreadable:,} of {counted(self.n_replies, 'reply', 'replies')} cannot be read ({names})."
+            )
+        if _is_missed(self.n_missed, self.n_places):
+            found.append(f"{self.n_missed:,} of {counted(self.n_places, 'place')} lie on no candidate.")
+        elif _is_missed(self.n_wrong, self.n_places):
+            found.append(f"{self.n_wrong:,} of {counted(self.n_places, 'place')} lie beside the right element.")
+        found.append(f"One reply: {self.quoted}")
+        if self.agents:
+            found.append(f"Read as {', '.join(self.agents)}: {self.found}. To score them so: {self.command(run)}")
+        elif self.can_fit:
+            found.append("No other agent here reads more of them: docs/agents.md says how to declare one.")
+        return found
+
+
+def _is_missed(n_missed: int, n_places: int) -> bool:
+    return n_places >= ENOUGH_PLACES and n_missed > MOST_MISSED * n_places
+
+
+@cache
+def unreadable_failures() -> frozenset[str]:
+    """Failures of replies that name no element in a form that is read. Another act than CLICK, TYPE and SELECT was read."""
+    from seeact_offline.replies.points import POINT_FAILURES
+
+    named = {"no_act", "unknown_act", "no_marks", "format_error", *PARSE_FAILURES, *POINT_FAILURES}
+    return frozenset(named - {"unknown_action", "missing_value", "point_outside"})
+
+
+def reading_hint(
+    predictions: Sequence[Prediction], truths: Sequence[Truth], settings: Mapping[str, Any]
+) -> ReadingHint | None:
+    """None where most replies can be read, and some places lie on candidates. `truths`: of the same steps. `settings`: the manifest's."""
+    pairs = [
+        (prediction, truth)
+        for prediction, truth in zip(predictions, truths, strict=True)
+        if prediction.ran and prediction.groups and prediction.groups[-1].replies
+    ]
+    failed = [one for one, _ in pairs if one.failure is not None and one.element_id is None]
+    unread = [one for one in failed if one.failure in unreadable_failures()]
+    failures = Counter(one.failure for one in unread)
+    places = [(one, truth) for one, truth in pairs if one.point is not None or one.failure == "point_outside"]
+    missed = [one for one, _ in places if one.element_id is None]
+    wrong = [one for one, truth in places if one.element_id not in truth.positives]
+    is_certain = len(unread) > MANY_UNREADABLE * len(pairs) or _is_missed(len(missed), len(places))
+    # a weak model is beside the right element too: then another frame must be far better
+    if not is_certain and not _is_missed(len(wrong), len(places)):
+        return None
+    first = (unread or missed or wrong)[0]
+    own = str(settings.get("agent", settings.get("grounding")))
+    # a place in an agent's numbers has its picture; what a planner describes has none
+    can_fit = any(one.groups[-1].shown for one, _ in pairs) and not (own in GUI_MODELS and GUI_MODELS[own].grounder)
+    agents, found = _fitting(pairs, own, settings, 0.0 if is_certain else FAR_BETTER) if can_fit else ((), "")
+    if not agents and not is_certain:
+        return None
+    return ReadingHint(
+        n_replies=len(pairs),
+        failures={str(name): n for name, n in failures.items()},
+        n_places=len(places),
+        n_missed=len(missed),
+        n_wrong=len(wrong),
+        quoted=_quoted(first.groups[-1].replies[-1]),
+        agents=agents,
+        found=found,
+        can_fit=can_fit,
+    )
+
+
+def _quoted(reply: str) -> str:
+    line = one_line(reply[: 20 * QUOTED])
+    return (line if len(line) <= QUOTED else f"{line[:QUOTED]} ...") or "(empty)"
+
+
+def _fitting(
+    pairs: Sequence[tuple[Prediction, Truth]], own: str, settings: Mapping[str, Any], lead: float
+) -> tuple[tuple[str, ...], str]:
+    """The agents that read more of the replies or place more of them, and how much. `own`: the run's agent. `lead`: the share of the replies by which more must
+    be on the right element; 0: none where more are read."""
+    from seeact_offline.runs.agent_fit import BoxTarget, RawReply, agent_fits
+
+    tried = pairs[:: -(-len(pairs) // MOST_TRIED)]
+    fits = agent_fits(
+        RawReply(
+            one.groups[-1].replies[-1], geometry_of(one, truth, settings), truth.picture_size, BoxTarget(truth.boxes)
+        )
+        for one, truth in tried
+    )
+    best, now = fits.best, fits.row_of(own)
+    is_strict = bool(settings.get("strict") or settings.get("strict_reading"))
+    if best is None or (best is now and not is_strict):
+        return (), ""
+    if now is not None and not is_strict:
+        gained = (best.element or 0.0) - (now.element or 0.0)
+        if gained < lead or (gained <= 0 and best.read <= now.read):
+            return (), ""
+    right = "" if best.element is None else f", {percent(best.element)} % with a place on the right element"
+    return best.agents, f"{percent(best.read)} % of {counted(len(tried), 'reply', 'replies')} tried{right}"
+
+
+def geometry_of(prediction: Prediction, truth: Truth | None, settings: Mapping[str, Any]) -> dict[str, int]:
+    """The picture that the last reply of a run to a step is about, as columns of imported replies. `settings`: the manifest's."""
+    shown = prediction.groups[-1].shown if prediction.groups else None
+    if shown is None or (settings.get("format") == "replies" and _is_by_rule(shown, truth, settings.get("agent"))):
+        return {}
+    from seeact_offline.scoring.importers.raw_replies import PARTS, SIZES
+
+    return dict(zip((*SIZES, *PARTS), (*shown.sent, *shown.part), strict=True))
+
+
+def _is_by_rule(shown: ShownPicture, truth: Truth | None, agent: object) -> bool:
+    """Tells whether the picture is as the agent's own rule makes it, where an import did not say: another agent has another rule."""
+    page = None if truth is None else truth.picture_size
+    known = GUI_MODELS.get(agent) or GROUNDERS.get(agent)
+    if known is None or page is None or shown.part != (0, 0, *page):
+        return False
+    with suppress(ValueError):
+        return bool(known.view.resize.apply(page) == shown.sent)
+    return shown.sent == page
+
+
+def hint_of_run(run: Path) -> ReadingHint | None:
+    """The hint of a run in its folder."""
+    from seeact_offline.runs.folder import RunFolder, read_manifest
+
+    folder = RunFolder(run)
+    predictions, targets = folder.load(), folder.load_targets()
+    known = [key for key in predictions if key in targets]
+    return reading_hint(
+        [predictions[key] for key in known], [targets[key] for key in known], read_manifest(run).settings
+    )
