@@ -180,7 +180,7 @@ def test_a_page_that_hangs_is_tried_again_and_ends_without_a_verdict(tmp_path: P
 
 
 def test_a_server_with_faults_is_asked_again_and_one_that_is_gone_is_no_zero(
-    self, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     script, replies = write_site(tmp_path / "site"), iter([BUY, END])
