@@ -24,7 +24,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -36,7 +36,7 @@ from seeact_offline.files.formats import FormatError, read_json, typed
 from seeact_offline.files.named import read_text
 from seeact_offline.records import PromptError, letter
 
-MANIFEST = "pack.json"
+MANIFEST, LIVE_ENDING, OURS = "pack.json", "turn2.live.txt", "seeact"
 _PLACEHOLDER = re.compile(r"\{\{([^{}|\n]*)(?:\|([^{}\n]*))?\}\}")
 _HISTORY = ("history", "history_lines")
 # most bytes of one file of a pack, and most placeholders in it; the shipped files have 1,700 and four
@@ -114,6 +114,11 @@ class PromptPack:
         known = {**self.values, **values}
         return _PLACEHOLDER.sub(lambda found: known[found[1]], self.turn2)
 
+    def ending(self, text: str) -> PromptPack:
+        """The pack with this text below its second turn."""
+        digest = hashlib.sha256(json.dumps([self.digest, text]).encode()).hexdigest()
+        return replace(self, turn2=f"{self.turn2}\n\n{text}", digest=digest)
+
     def messages(self, turn1: str, turn2: str) -> tuple[str, ...]:
         """The user's messages that carry these two rendered turns: two, or one that holds both."""
         return (turn1, turn2) if self.turns == 2 else (f"{turn1}\n\n{turn2}",)
@@ -169,6 +174,12 @@ def load_template(name_or_dir: str | Path, file: str, placeholders: Placeholders
     text = _read(folder.joinpath(file), where)
     _check(text, placeholders, where)
     return text
+
+
+def live_ending(name_or_dir: str | Path) -> str:
+    """What follows the second turn where an agent acts: the pack's own, else ours. Raises PromptError."""
+    has_own = _find(name_or_dir).joinpath(LIVE_ENDING).is_file()
+    return load_template(name_or_dir if has_own else OURS, LIVE_ENDING, Placeholders())
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:

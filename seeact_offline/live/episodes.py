@@ -36,6 +36,7 @@ FIND_MS = 2_000
 """Milliseconds for a recorded element to appear."""
 CLICKED = frozenset({"a", "button", "summary", "label", "li", "td"})
 TYPED = frozenset({"input", "textarea"})
+_HAS_FOCUS = "(e) => e === document.activeElement"
 T = TypeVar("T")
 Ask = Callable[[Coroutine[Any, Any, T]], T]
 """Runs a coroutine where the model lives."""
@@ -205,6 +206,8 @@ class _Running:
                 episode.end, episode.detail = STOPPED, f"recorded act {self._recorded + 1}: {problem}"
         elif move.failure is None:
             problem = self._carry_out(session, move)
+            # Enter, the one recorded act that names no element
+            self._recorded += ideal is not None and ideal.kind == "press" and not problem
         self._note(session, view, move, problem, helped, recorded)
 
     def _asked(self, prepared: PreparedStep, view: PageView, ideal: Act | None, known: bool) -> Move:
@@ -253,6 +256,9 @@ class _Running:
             return [], None, view.step(operation=operation)
         finally:
             session.page.set_default_timeout(10_000)
+        enter = Act("press", None, "Enter")
+        if operation.original_op == "ENTER" and self._speaker.can_say(enter) and target.evaluate(_HAS_FOCUS):
+            return [], enter, view.step(operation=operation)
         if not self._speaker.whole and box is not None:
             middle, height = box["y"] + box["height"] / 2, session.size[1]
             if not 0 <= middle < height:

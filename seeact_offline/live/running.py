@@ -136,7 +136,7 @@ def browse(
     scores = live_scores(asked) if grounding.needs_ranking else None
     with folder.alone(), settings.spending(folder) as budget:
         watch.note(f"{len(tasks)} tasks, agent {agent}, model {name or settings.name}, out {folder.path}")
-        run = _Run(tasks, grounding, scores, settings, shared, path, watch)
+        run = _Run(tasks, grounding, asked.strategy.turn2 is not None, scores, settings, shared, path, watch)
         return run.into(folder, manifest, budget, config.concurrency)
 
 
@@ -145,7 +145,7 @@ def _grounding(config: EvalConfig) -> tuple[Grounding, dict[str, Any]]:
     if config.strategy_name == "oracle" or config.own("replay_turn1") is not None or config.ungrounded:
         name = "ungrounded" if config.ungrounded else config.grounding
         raise InputError("grounding", sentence=f"{name} answers about recorded steps, and has no language for acting")
-    opened = open_strategy(without_ignored(config))
+    opened = open_strategy(without_ignored(config), is_live=True)
     grounding = opened.grounding
     if isinstance(grounding, AgentGrounding) and grounding.agent.speaks == {"CLICK"}:
         raise InputError("agent", sentence=f"`agent` {opened.name} finds places, and has no language for acting")
@@ -212,9 +212,10 @@ class _Lane:
 
 class _Run:
     def __init__(
-        self, tasks: Sequence[TaskScript], grounding: Grounding, scores: Scores | None, settings: ModelSettings, options: EpisodeOptions,
-        path: str, watch: Watch,
+        self, tasks: Sequence[TaskScript], grounding: Grounding, has_further: bool, scores: Scores | None, settings: ModelSettings,
+        options: EpisodeOptions, path: str, watch: Watch,
     ) -> None:  # fmt: skip
+        self._has_further = has_further
         self._tasks, self._grounding, self._scores, self._settings = tasks, grounding, scores, settings
         self._options, self._path, self._watch = options, path, watch
 
@@ -293,7 +294,7 @@ class _Run:
         def ask(work: Coroutine[Any, Any, T]) -> T:
             return asyncio.run_coroutine_threadsafe(work, loop).result()
 
-        make: Callable[[], Any] = lambda: speaker_of(self._grounding)  # noqa: E731
+        make: Callable[[], Any] = lambda: speaker_of(self._grounding, self._has_further)  # noqa: E731
         return run_episode(task, lane.browser, make, self._scores, model, ask, self._options)
 
 

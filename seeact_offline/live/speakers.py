@@ -6,19 +6,21 @@ shown the whole page. The past is lived: web agents' dialogues hold their own tu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from seeact_offline.agents import Act, Agent, Answer
 from seeact_offline.agents.screens import Point, Size
-from seeact_offline.grounding import Grounding, PreparedStep
+from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep
 from seeact_offline.grounding.conversation import Session
 from seeact_offline.grounding.gui_agent import AgentGrounding, landed, views_of
 from seeact_offline.grounding.gui_agent import Target as AgentTarget
 from seeact_offline.live.acting import Deed
 from seeact_offline.live.pages import PageView
-from seeact_offline.records import StepError
+from seeact_offline.records import Completion, Model, Request, StepError
+from seeact_offline.replies.final_answer import action_field
 from seeact_offline.web_agents.web_actions import thought_of
 from seeact_offline.web_agents.web_loop import CORRECTED, AskedWindow, Past, Turn, WebAgentGrounding
 from seeact_offline.web_agents.web_windows import Target as WindowTarget
@@ -27,6 +29,9 @@ WINDOW = (1280, 720)
 """Size of the window where an agent has none of its own, as pages were recorded."""
 BLOCK = (1280, 1000)
 DECLINED = "declined"
+FURTHER: Mapping[str, str] = {"press": "PRESS ENTER", "stop": "TERMINATE"}
+"""Acts of a live page that need no element, in the words of SeeAct's strategies."""
+_FURTHER = re.compile(r"\b(?:(?P<end>TERMINATE)|(?:PRESS[ _-]*)?ENTER)\b", re.IGNORECASE)
 MOST_DEEDS = 10
 """Acts of one reply that are carried out."""
 
@@ -71,13 +76,13 @@ class Speaker(Protocol):
         """Hears that its last move could not be carried out."""
 
 
-def speaker_of(grounding: Grounding) -> Speaker:
-    """The agent of a grounding. Raises InputError for one without a language for acting."""
+def speaker_of(grounding: Grounding, has_further: bool = False) -> Speaker:
+    """The agent of a grounding. `has_further`: its second turn offers the acts of `FURTHER`."""
     if isinstance(grounding, WebAgentGrounding):
         return WebSpeaker(grounding)
     if isinstance(grounding, AgentGrounding):
         return PointSpeaker(grounding)
-    return ElementSpeaker(grounding)
+    return ElementSpeaker(grounding, has_further)
 
 
 class WebSpeaker:
@@ -206,13 +211,14 @@ class ElementSpeaker:
 
     whole, size, speaks_select = True, WINDOW, True
 
-    def __init__(self, grounding: Grounding) -> None:
-        self._grounding = grounding
+    def __init__(self, grounding: Grounding, has_further: bool) -> None:
+        self._grounding, self._has_further = grounding, has_further
 
     async def ask(
         self, session: Session, prepared: PreparedStep, view: PageView, ideal: Act | None, known: bool
     ) -> Move:
-        result = await self._grounding.ground(prepared, session.model)
+        model = session.model if ideal is None else _Saying(session.model, FURTHER[ideal.kind])
+        result = await self._grounding.ground(prepared, model)
         session.usage += result.usage
         session.calls.extend(result.calls)
         decision = result.decision
@@ -221,6 +227,9 @@ class ElementSpeaker:
         if not result.ran:
             raise StepError(decision.failure or "error", decision.detail)
         if decision.failure is not None or (decision.element_id is None and result.point is None):
+            act = _further_act(result) if self._has_further else None
+            if act is not None:
+                return Move(reply, (Deed(act.kind, text=act.text or ""),), FURTHER[act.kind], "", answer)
             return Move(reply, answer=answer, failure=decision.failure or "no_element", detail=decision.detail)
         kinds = {"TYPE": "type", "SELECT": "select"}
         node = None if decision.element_id is None else view.node(decision.element_id)
@@ -229,10 +238,34 @@ class ElementSpeaker:
         return Move(reply, (deed,), said, "", answer, decision.element_id)
 
     def can_say(self, act: Act) -> bool:
-        return False
+        return self._has_further and act.kind in FURTHER
 
     def failed(self) -> None:
         """The next step's page shows it."""
+
+
+class _Saying(Model):
+    """The oracle of an act that a row cannot hold: the last line of its reply names the action."""
+
+    takes_ideal = True
+
+    def __init__(self, model: Model, action: str) -> None:
+        self._model, self._reply = model, f"ELEMENT: none of them\nACTION: {action}\nVALUE: None"
+
+    async def complete(self, request: Request) -> Completion:
+        return await self._model.complete_with_ideal(request, self._reply)
+
+    async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
+        return await self.complete(request)
+
+
+def _further_act(result: GroundingResult) -> Act | None:
+    """The first of the groups' answers that presses Enter or ends, where no element was decided on."""
+    for group in result.groups:
+        found = _FURTHER.search(action_field(group.replies[-1])) if group.replies else None
+        if found is not None:
+            return Act("stop") if found["end"] else Act("press", None, "Enter")
+    return None
 
 
 def _words(deed: Deed) -> str:

@@ -103,6 +103,16 @@ def parse_grounding_reply(text: str, grounding: str, n_choices: int, *, labels: 
     return replace(read, picked_none=True, failure=None) if pick == n_choices else replace(read, choice=pick)
 
 
+def action_field(text: str) -> str:
+    """The ACTION of the final answer as it is written; empty for none.
+
+    >>> action_field("All is done.\\n\\nELEMENT: D\\nACTION: TERMINATE\\nVALUE: None")
+    'TERMINATE'
+    """
+    block = _answer(plain_answer(text), (ELEMENT, ACTION, VALUE), lambda block: block.says(ACTION))
+    return "" if block is None else block.text(ACTION)
+
+
 def _answer(text: str, names: Collection[str], picks: Callable[[Block], bool]) -> Block | None:
     """The final answer. If it has no element, one in running text counts, provided that `picks` can read its element."""
     lines = split_lines(text)

@@ -21,7 +21,7 @@ from seeact_offline.grounding.strategies import (
     own_options,
 )
 from seeact_offline.grounding.strategy import GROUPING_OPTIONS, Strategy, StrategyInputs
-from seeact_offline.prompting import only_with
+from seeact_offline.prompting import live_ending, only_with
 from seeact_offline.records import InputError, UnusedOption
 from seeact_offline.runs.config import BATCHINGS, SEEACT, EvalConfig
 from seeact_offline.runs.folder import read_manifest
@@ -61,8 +61,9 @@ class OpenedStrategy:
     """The finished run whose turn-1 texts it grounds; None where a model is asked."""
 
 
-def open_strategy(config: EvalConfig, order: Order | None = None) -> OpenedStrategy:
-    """Raises InputError for an option that the strategy does not use, or that another one rules out."""
+def open_strategy(config: EvalConfig, order: Order | None = None, is_live: bool = False) -> OpenedStrategy:
+    """`is_live`: a second turn offers the actions of a live page too. Raises InputError for an option that the strategy does not use, or
+    that another one rules out."""
     strategy, title = config.strategy, config.strategy_title
     for name in config.ignored:
         if getattr(config, name) != GROUPING[name]:
@@ -78,6 +79,8 @@ def open_strategy(config: EvalConfig, order: Order | None = None) -> OpenedStrat
     own = _own_options(config, strategy)
     pack_of = partial(open_pack, config.prompts, turns=form.turns, image=form.image)
     pack = pack_of(config.strategy_name, variant=strategy.variant(own, form))
+    if is_live and pack.turn2:
+        pack = pack.ending(live_ending(config.prompts))
     opened = strategy.open(StrategyInputs(pack, form, config.group_size, config.merge, own, pack_of))
     # only what differs from the usual: a run is the same whatever options it leaves alone
     usual = {"turns": 2, "no_image": False, "max_image_side": MAX_SIDE, "batching": BATCHINGS[0]}
