@@ -1,6 +1,6 @@
 """Measure speed and memory on synthetic data; every such claim of this project is a line that this prints.
 
-python scripts/benchmarks help | describe | marks | sample | lint | stream | steps | scoring | intervals | engine | campaign | finetune | local-model | viewer | cross-encoder | readers | ranker | all
+python scripts/benchmarks help | describe | marks | sample | lint | stream | steps | scoring | intervals | engine | campaign | finetune | local-model | viewer | cross-encoder | readers | live | ranker | all
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ sys.path[:1] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).res
 
 CLAIMS = (
     "help", "describe", "marks", "sample", "lint", "stream", "steps", "scoring", "intervals", "engine", "campaign",
-    "finetune", "local-model", "viewer", "cross-encoder", "readers",
+    "finetune", "local-model", "viewer", "cross-encoder", "readers", "live",
 )  # fmt: skip
 """Each is a module of this folder."""
 GROUPS = {"ranker": ("describe", "cross-encoder"), "all": CLAIMS}

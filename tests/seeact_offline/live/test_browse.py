@@ -72,16 +72,41 @@ def test_the_offline_question_on_a_kept_row_is_the_live_one(agent: str, tmp_path
     assert _texts(messages(question)) == _texts(model.requests[0].messages)
 
 
+def test_of_a_later_step_too_whose_past_was_lived(tmp_path: Path) -> None:
+    model = Eager(BUY, ASK, END)
+    found = run(write_site(tmp_path / "site"), tmp_path / "run", model, keep_rows=True)
+    steps = list(load_steps(found.path / "rows.jsonl", "train"))
+    assert [len(step.history) for step in steps] == [0, 1, 2]
+    grounding = open_strategy(EvalConfig(agent="qwen2.5-vl")).grounding
+    asked = [grounding.questions(prepare(step, None, 50))[0] for step in steps]
+    assert [_texts(messages(one)) for one in asked] == [_texts(request.messages) for request in model.requests]
+
+
 def test_of_seeacts_choice_too_and_on_the_whole_page(tmp_path: Path) -> None:
-    model = Eager("I will click Buy.", "ELEMENT: A\nACTION: CLICK\nVALUE: None")
+    said = "I will click Buy.", "ELEMENT: A\nACTION: CLICK\nVALUE: None"
+    model = Eager(*said)
     config = EvalConfig(model=model, ranker="bm25", out=tmp_path / "run", concurrency=1)
     script = write_site(tmp_path / "site")
     found = browse(str(script), config=config, keep_rows=True, max_steps=1)
     (step,) = load_steps(found.path / "rows.jsonl", "train")
     prepared: PreparedStep = prepare(step, live_scores(config), 50)
     assert prepared.picture.size[1] == 3000
-    question = open_strategy(EvalConfig()).grounding.questions(prepared)[0]
-    assert _texts(messages(question)) == _texts(model.requests[0].messages)
+    question = open_strategy(EvalConfig(), is_live=True).grounding.questions(prepared)[0]
+    for n_said, request in enumerate(model.requests):
+        assert _texts(messages(question, said[:n_said])) == _texts(request.messages)
+
+
+def test_seeacts_choice_presses_enter_and_ends_without_an_element(tmp_path: Path) -> None:
+    final = "ELEMENT: none of them\nACTION: {}\nVALUE: None"
+    enter, end = final.format("PRESS ENTER"), final.format("**Terminate**")
+    typed = "ELEMENT: E\nACTION: TYPE\nVALUE: Ann"
+    model = Scripted("Name.", typed, "Send it.", enter, "Done.", end)
+    entered = [{"selector": "#said", "text": "entered Ann"}]
+    script = write_site(tmp_path / "site", check=entered)
+    found = browse(str(script), config=EvalConfig(model=model, ranker="bm25", out=tmp_path / "run", concurrency=1))
+    assert trajectory(found) == ["TYPE: Ann", "PRESS ENTER", "TERMINATE", ""]
+    assert (found.episodes[0].done, found.episodes[0].end) == (True, "stopped")
+    assert "TERMINATE" in model.requests[1].messages[-1].text
 
 
 def test_success_is_the_state_at_the_stop_and_reached_is_any_before(tmp_path: Path) -> None:
