@@ -26,7 +26,7 @@ from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.gui_agent import AgentGrounding
 from seeact_offline.live.acting_tasks import BUNDLED, live_tasks
 from seeact_offline.live.episode_results import EpisodeLine, LiveResults, report, summarise
-from seeact_offline.live.episodes import DEADLINE_S, ORACLE, RANDOM, Episode, EpisodeOptions, run_episode
+from seeact_offline.live.episodes import DEADLINE_S, ORACLE, RANDOM, Confirm, Episode, EpisodeOptions, run_episode
 from seeact_offline.live.speakers import speaker_of
 from seeact_offline.live.stop_rules import ERROR, RULES, SEEACT, StopRules
 from seeact_offline.models import model_name
@@ -89,6 +89,7 @@ def browse(
     browser: str | None = None,
     keep_rows: bool = False,
     deadline_s: float = DEADLINE_S,
+    confirm: Confirm | None = None,
     watch: Watch | None = None,
     **options: Any,
 ) -> LiveRun:
@@ -97,7 +98,8 @@ def browse(
     `source`: `sites`, the bundled ones, or a file of tasks. `options` are fields of `EvalConfig`, which win over `config`: agent, model, split,
     tasks, cost and `out`; `concurrency` is the number of browsers (default: 1). `max_steps`: in place of the agent's own limit. `unaided`: the oracle gets no help where its language has no words
     for the recorded act. `keep_rows`: every page that was asked about is a row of `rows.jsonl`, a data set that `eval` reads. `deadline_s`:
-    seconds for a step without the model's time; then the browser is killed and the episode begun anew. A folder that holds episodes is
+    seconds for a step without the model's time; then the browser is killed and the episode begun anew. `confirm`: is given each act (a `Proposal`) before it is carried out, and returns
+    `accept`, `reject` (the agent is told as of an act that failed) or `end`, which ends the episode. A folder that holds episodes is
     resumed. Raises InputError for what cannot be used.
     """
     config, watch = (config or EvalConfig(concurrency=1)).changed(**options), watch or Watch()
@@ -106,6 +108,8 @@ def browse(
         raise InputError("scores", sentence="`scores` belong to recorded steps; name a `ranker`")
     if unaided and pilot != ORACLE:
         raise InputError("unaided", sentence="`unaided` needs model builtin/oracle, the only one that is helped")
+    if confirm is not None and config.concurrency > 1:
+        raise InputError("confirm", sentence="`confirm` asks one person, about one browser; remove `concurrency`")
     asked = replace(config, model=f"{_BUILTIN}{ORACLE}") if pilot == RANDOM else config
     grounding, identity = _grounding(asked)
     allowed = frozenset(Origin.of(url, "allow_origin") for url in allow_origins)
@@ -120,7 +124,7 @@ def browse(
     folder = RunFolder(config.out or Path("runs") / "-".join(map(safe_name, names)))
     settings = model_settings(asked, folder)
     settings.check_limit()
-    manifest = _manifest(source, config, identity, settings, name, rules, unaided)
+    manifest = _manifest(source, config, identity, settings, name, rules, unaided, confirm is not None)
     folder.check(manifest.identity)
     shared = EpisodeOptions(
         rules=rules,
@@ -132,6 +136,7 @@ def browse(
         allowed=allowed,
         deadline_s=deadline_s,
         keep_rows=keep_rows,
+        confirm=confirm,
     )
     scores = live_scores(asked) if grounding.needs_ranking else None
     with folder.alone(), settings.spending(folder) as budget:
@@ -159,11 +164,15 @@ def _grounding(config: EvalConfig) -> tuple[Grounding, dict[str, Any]]:
 
 def _manifest(
     source: str, config: EvalConfig, identity: Mapping[str, Any], settings: ModelSettings, name: str | None, rules: StopRules,
-    unaided: bool,
+    unaided: bool, confirmed: bool,
 ) -> Manifest:  # fmt: skip
     own = {} if source == BUNDLED else {"tasks_digest": file_digest(Path(source))}
     asked = {"model": name} if name else settings.source.identity(settings.options)
-    limits = {"rules": msgspec.to_builtins(rules)} | ({"unaided": True} if unaided else {})
+    limits = (
+        {"rules": msgspec.to_builtins(rules)}
+        | ({"unaided": True} if unaided else {})
+        | ({"confirm": True} if confirmed else {})
+    )
     shown = {
         "places": source, "split": config.split, "agent": config.strategy_title, "model": name or settings.name, "seed": config.seed,
         "limit": config.limit, **({} if config.sample is None else {"sample": config.sample}), **limits,
@@ -323,7 +332,7 @@ def trajectory_of(episode: Episode, agent: str) -> Trajectory:
     steps = [
         TrajectoryStep(
             "; ".join(filter(None, (step.action or f"({step.failure})", *_told(step.problem, step.events)))),
-            step.thought, step.address, StoredScreenshot(step.png), step.reply,
+            step.thought, step.address, StoredScreenshot(step.png), step.reply, step.place,
         )
         for step in episode.steps
     ]  # fmt: skip

@@ -273,7 +273,7 @@ def mcnemar_p(only_first: int, only_second: int) -> float:
     """
     n = only_first + only_second
     tail = sum(math.comb(n, k) for k in range(min(only_first, only_second) + 1))
-    return min(1.0, 2 * tail / 2**n)
+    return float(min(1.0, 2 * tail / 2**n))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
