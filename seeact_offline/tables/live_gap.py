@@ -52,7 +52,7 @@ FIGURES = {"offline0": "Offline 0", "offline1": "Offline 1", "live": "Live", "re
 """The figures of a pair, with their titles."""
 OFFLINE = ("offline0", "offline1")
 NO_REPRODUCTION = (
-    "No reproduction of the paper's online figures: the websites of `browse` are small, and success is the state of a page, not a"
+    "No reproduction of the paper's online figures: the websites of browse are small, and success is the state of a page, not a"
     " person's judgement on a live website."
 )
 MEANINGS = (
@@ -207,7 +207,7 @@ def build(given: TableInput) -> TableDocument:
             _losses(pairs, provenance),
             replace(methods.paper_rows(paper_table(4)), title="The paper's own rows, of other tasks"),
         ],
-        figures=_for_a_paper(pairs, given.stderr, notes),
+        figures=_for_a_paper(pairs, provenance, notes),
         values=_values(pairs, provenance),
         provenance=provenance,
     )
@@ -315,7 +315,8 @@ def _losses(pairs: Sequence[Pair], provenance: Provenance) -> Table:
     )
 
 
-def _for_a_paper(pairs: Sequence[Pair], stderr: bool, notes: Sequence[str]) -> Table:
+def _for_a_paper(pairs: Sequence[Pair], provenance: Provenance, notes: Sequence[str]) -> Table:
+    stderr = provenance.stderr
     figures = [text for title in FIGURES.values() for text in (title, *figure_columns(stderr))]
     tests = ["Live alone", "Offline alone", "p"]
     header = ["Method", "Tasks", *figures, *(tests * len(OFFLINE))]
@@ -333,6 +334,7 @@ def _for_a_paper(pairs: Sequence[Pair], stderr: bool, notes: Sequence[str]) -> T
         rows=rows,
         notes=notes,
         numbers=[i for i, title in enumerate(header) if i and title != methods.INTERVAL],
+        remarks=[f"{ORIGIN} {_numbers(pair, provenance)}" for pair in pairs],
     )
 
 

@@ -102,15 +102,15 @@ class Episodes {
       h(
         "tr",
         { "data-key": one.key },
-        many && h("td", {}, quoted(this.index.folders[one.folder], 60)),
         h("td", { class: "task" }, h("a", { href: this.href(one.key) }, quoted(one.task || one.id, 240))),
-        h("td", {}, quoted(one.website, 60)),
-        has.end && h("td", {}, words(one.end)),
         h("td", {}, verdicts(one)),
+        has.end && h("td", {}, words(one.end)),
         h("td", { class: "number" }, one.steps),
         has.cost && h("td", { class: "number" }, money(one.cost_usd)),
+        h("td", {}, quoted(one.website, 60)),
+        many && h("td", {}, quoted(this.index.folders[one.folder], 60)),
       );
-    const titles = [many && "Folder", "Task", "Website", has.end && "End", "Verdict", "Steps", has.cost && "Cost, USD"].filter(Boolean);
+    const titles = ["Task", "Verdict", has.end && "End", "Steps", has.cost && "Cost, USD", "Website", many && "Folder"].filter(Boolean);
     replace(
       this.body,
       h("p", { class: "faint", role: "status" }, `${shown.length} of ${n} tasks; the first verdict is success in ${success}`),
@@ -171,7 +171,8 @@ function verdicts(episode, whole = false) {
 // --- a page and what was done on it ---
 
 function card(frame, place) {
-  const failed = frame.action.startsWith("(") || frame.action.includes("not carried out: ");
+  // a reply without an action has its failure's name in brackets; "(help)" is a recorded act in place of the agent's own
+  const failed = /^\((?!help\))|not carried out: /.test(frame.action);
   const title = frame.action ? quoted(frame.action, 500) : h("span", { class: "faint" }, "the last page");
   const item = h(
     "li",
