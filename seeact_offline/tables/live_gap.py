@@ -205,7 +205,8 @@ def build(given: TableInput) -> TableDocument:
             _page(pairs, provenance, notes),
             _tests(pairs, provenance),
             _losses(pairs, provenance),
-            replace(methods.paper_rows(paper_table(4)), title="The paper's own rows, of other tasks"),
+            # never below the sample's, as in the other tables
+            *([] if any(run.is_sample for run in used.values()) else [methods.paper_rows(paper_table(4))]),
         ],
         figures=_for_a_paper(pairs, provenance, notes),
         values=_values(pairs, provenance),

@@ -131,16 +131,16 @@ def test_runs_of_several_splits_are_one_pair_and_folders_of_runs_are_paired_by_a
     assert [(row[0], row[5]) for row in page.rows] == [(f"{AGENT}, {MODEL}", 3), (f"{AGENT}, openai/n", 1)]
 
 
-def test_the_papers_rows_stand_in_a_table_of_their_own(tmp_path: Path) -> None:
-    document = build_table(
-        4, [live(tmp_path / "live"), offline(tmp_path / "off", settings={"dataset": "sample"})], tmp_path
-    )
+def test_the_papers_rows_stand_in_a_table_of_their_own_and_never_below_the_samples(tmp_path: Path) -> None:
+    episodes, names = live(tmp_path / "live"), {row["method"] for row in paper_table(4)["rows"]}
+    document = build_table(4, [episodes, offline(tmp_path / "off")], tmp_path)
     *own, papers = document.tables
-    names = {row["method"] for row in paper_table(4)["rows"]}
     assert {row[0] for row in papers.rows} == names
     assert not names & {row[0] for table in own for row in table.rows}
     assert NO_REPRODUCTION in own[0].notes
-    assert not any(name in document.text("csv") + document.text("latex") for name in names)
+    sample = build_table(4, [episodes, offline(tmp_path / "sample", settings={"dataset": "sample"})], tmp_path)
+    for text in (document.text("csv"), document.text("latex"), sample.text("markdown"), sample.text("html")):
+        assert not any(name in text for name in names)
 
 
 def test_a_table_in_any_format_is_checked(tmp_path: Path, cli: Cli) -> None:
