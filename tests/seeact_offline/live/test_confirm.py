@@ -49,7 +49,7 @@ class TestInABrowser:
         assert (one.end, one.done, one.n_steps, one.n_failed_acts) == ("stopped", True, 3, 1)
         first, _, last = person.asked
         assert first == Proposal("Buy it", "/index.html", 1, "click (99, 54)", "[button] Buy at (99, 54)")
-        assert (last.number, last.action) == (3, "stop")
+        assert (last.number, last.action) == (3, "stop success")
         (line,) = (found.path / "trajectories.jsonl").read_text().splitlines()
         steps = json.loads(line)["steps"]
         assert [step.get("action") for step in steps[:2]] == [
