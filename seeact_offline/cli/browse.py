@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from seeact_offline.live.episodes import Decision, Proposal
 from seeact_offline.live.running import browse
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import RUN, EvalConfig
+from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted
 
 if TYPE_CHECKING:
@@ -74,7 +76,8 @@ def run(args: argparse.Namespace) -> int:
     found = browse(
         args.source, config=config, max_steps=args.max_steps, unaided=args.unaided, allow_origins=args.allow_origin,
         browser=args.browser, keep_rows=args.keep_rows,
-        confirm=_ask if args.confirm else None, watch=TerminalWatch(),
+        confirm=_ask if args.confirm else None,
+        watch=_AskingWatch() if args.confirm else TerminalWatch(),
     )  # fmt: skip
     rows = figure_rows(found.results)
     say(Table(header=("", "% of tasks", "95 % interval"), rows=rows).markdown())
@@ -91,6 +94,13 @@ def run(args: argparse.Namespace) -> int:
     return 1 if found.n_left or found.n_failed else 0
 
 
+class _AskingWatch(Watch):
+    """Draws no progress, which would be drawn over the answers."""
+
+    def note(self, text: str) -> None:
+        note(text)
+
+
 def _ask(proposal: Proposal) -> Decision:
     """Asks in the terminal until an answer is one; its end ends the episode."""
     say(f"\n{proposal.task}\nStep {proposal.number} on {proposal.address}: {proposal.action}")
@@ -99,6 +109,8 @@ def _ask(proposal: Proposal) -> Decision:
     answers: dict[str, Decision] = {"": "accept", "n": "reject", "e": "end"}
     while True:
         note("Enter accepts, n rejects, e ends the episode")
+        # waits without a lock on the stream, which would keep an interrupted program from ending
+        select.select([sys.stdin], [], [])
         line = sys.stdin.readline()
         answer = answers.get(line.strip().lower()) if line else "end"
         if answer is not None:

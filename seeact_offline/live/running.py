@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import threading
 import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,7 +28,17 @@ from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.gui_agent import AgentGrounding
 from seeact_offline.live.acting_tasks import BUNDLED, live_tasks
 from seeact_offline.live.episode_results import EpisodeLine, LiveResults, report, summarise
-from seeact_offline.live.episodes import DEADLINE_S, ORACLE, RANDOM, Confirm, Episode, EpisodeOptions, run_episode
+from seeact_offline.live.episodes import (
+    DEADLINE_S,
+    ORACLE,
+    RANDOM,
+    Confirm,
+    Decision,
+    Episode,
+    EpisodeOptions,
+    Proposal,
+    run_episode,
+)
 from seeact_offline.live.speakers import speaker_of
 from seeact_offline.live.stop_rules import ERROR, RULES, SEEACT, StopRules
 from seeact_offline.models import model_name
@@ -213,9 +225,14 @@ class _Lane:
         return self._browser
 
     def close(self) -> None:
-        if self._browser is not None:
-            self._browser.close()
-        if self._playwright is not None:
+        if self._playwright is None:
+            return
+        from playwright.sync_api import Error
+
+        # Ctrl-C in a terminal has ended Playwright's driver too
+        with suppress(Error):
+            if self._browser is not None:
+                self._browser.close()
             self._playwright.stop()
 
 
@@ -225,7 +242,9 @@ class _Run:
         path: str, watch: Watch,
     ) -> None:  # fmt: skip
         self._tasks, self._grounding, self._scores, self._settings = tasks, grounding, scores, settings
-        self._options, self._path, self._watch = options, path, watch
+        self._stopped = threading.Event()
+        confirm = options.confirm and partial(_asked_of_a_person, options.confirm, self._stopped)
+        self._options, self._path, self._watch = replace(options, confirm=confirm), path, watch
 
     def into(self, folder: RunFolder, manifest: Manifest, budget: Budget, n_browsers: int) -> LiveRun:
         """Runs the episodes that the folder does not hold, and writes its results. Raises OutOfBudget where not one could be begun."""
@@ -274,6 +293,7 @@ class _Run:
                         progress.advance("", resumed=True)
                     return await ask_each(left, work, keep, max(1, len(lanes)), has_room=budget.has_room)
             finally:
+                self._stopped.set()
                 for lane in lanes:
                     await loop.run_in_executor(lane.thread, lane.close)
                     lane.thread.shutdown()
@@ -304,6 +324,23 @@ class _Run:
 
         make: Callable[[], Any] = lambda: speaker_of(self._grounding)  # noqa: E731
         return run_episode(task, lane.browser, make, self._scores, model, ask, self._options)
+
+
+def _asked_of_a_person(confirm: Confirm, stopped: threading.Event, proposal: Proposal) -> Decision:
+    """Asks in a thread of its own, so that a run that is stopped need not wait for an answer."""
+    answer: Future[Decision] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(confirm(proposal))
+        except BaseException as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=ask, daemon=True).start()
+    while not answer.done() and not stopped.is_set():
+        with suppress(TimeoutError):
+            answer.exception(timeout=0.2)
+    return answer.result() if answer.done() else "end"
 
 
 def _with_base64(row: Mapping[str, Any]) -> dict[str, Any]:

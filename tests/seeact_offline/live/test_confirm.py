@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -69,12 +69,15 @@ class TestInABrowser:
 
 
 @pytest.mark.parametrize(
-    ("lines", "decision"), [("\n", "accept"), ("n\n", "reject"), (" E \n", "end"), ("what\n\n", "accept"), ("", "end")]
+    ("lines", "decision"),
+    [("\n", "accept"), ("n\n", "reject"), (" E \n", "end"), ("what\n\n", "accept"), ("\x04", "end")],
 )
 def test_the_terminal_asks_until_it_is_answered(
     lines: str, decision: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO(lines))
+    person, terminal = os.openpty()
+    os.write(person, lines.encode())
+    monkeypatch.setattr("sys.stdin", os.fdopen(terminal))
     assert _ask(Proposal("Buy\x1b[2J it", "/index.html", 2, "Click [3]", "[button] Buy at (1, 2)")) == decision
     shown = capsys.readouterr().out
     assert "Step 2 on /index.html: Click [3]" in shown
