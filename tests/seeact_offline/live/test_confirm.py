@@ -77,8 +77,9 @@ def test_the_terminal_asks_until_it_is_answered(
 ) -> None:
     person, terminal = os.openpty()
     os.write(person, lines.encode())
-    monkeypatch.setattr("sys.stdin", os.fdopen(terminal))
-    assert _ask(Proposal("Buy\x1b[2J it", "/index.html", 2, "Click [3]", "[button] Buy at (1, 2)")) == decision
+    with os.fdopen(person, "wb"), os.fdopen(terminal) as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert _ask(Proposal("Buy\x1b[2J it", "/index.html", 2, "Click [3]", "[button] Buy at (1, 2)")) == decision
     shown = capsys.readouterr().out
     assert "Step 2 on /index.html: Click [3]" in shown
     assert "[button] Buy at (1, 2)" in shown
