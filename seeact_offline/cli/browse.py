@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import select
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,9 +14,11 @@ from seeact_offline.cli.parser import Parser, basic
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files.table import Table
 from seeact_offline.live.episode_results import figure_rows
+from seeact_offline.live.episodes import Decision, Proposal
 from seeact_offline.live.running import browse
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import RUN, EvalConfig
+from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted
 
 if TYPE_CHECKING:
@@ -53,6 +57,9 @@ def add_arguments(parser: Parser) -> None:
     acting.add_argument(
         "--keep-rows", action="store_true", help="keep every page that was asked about as a row of rows.jsonl, for eval"
     )
+    acting.add_argument(
+        "--confirm", action="store_true", help="ask before each act: Enter accepts it, n rejects it, e ends the episode"
+    )
     acting.add_argument("--browser", metavar="PATH", help="a Chromium (default: the one on the PATH)")
     runs = parser.add_argument_group(RUN)
     limits = options.add_fields(runs, EvalConfig, *LIMITS)
@@ -64,9 +71,13 @@ def run(args: argparse.Namespace) -> int:
     if args.max_steps is not None and args.max_steps < 1:
         raise InputError("max_steps", "at least 1", str(args.max_steps))
     config = config_of(args, concurrency=getattr(args, "concurrency", 1))
+    if args.confirm and not sys.stdin.isatty():
+        raise InputError("confirm", sentence="`confirm` asks in a terminal, and standard input is none; remove it")
     found = browse(
         args.source, config=config, max_steps=args.max_steps, unaided=args.unaided, allow_origins=args.allow_origin,
-        browser=args.browser, keep_rows=args.keep_rows, watch=TerminalWatch(),
+        browser=args.browser, keep_rows=args.keep_rows,
+        confirm=_ask if args.confirm else None,
+        watch=_AskingWatch() if args.confirm else TerminalWatch(),
     )  # fmt: skip
     rows = figure_rows(found.results)
     say(Table(header=("", "% of tasks", "95 % interval"), rows=rows).markdown())
@@ -81,3 +92,26 @@ def run(args: argparse.Namespace) -> int:
         failed = next(one for one in found.episodes if not one.has_verdict)
         note(f"{counted(found.n_failed, 'episode')} without a verdict ({failed.detail}); the same command tries again")
     return 1 if found.n_left or found.n_failed else 0
+
+
+class _AskingWatch(Watch):
+    """Draws no progress, which would be drawn over the answers."""
+
+    def note(self, text: str) -> None:
+        note(text)
+
+
+def _ask(proposal: Proposal) -> Decision:
+    """Asks in the terminal until an answer is one; its end ends the episode."""
+    say(f"\n{proposal.task}\nStep {proposal.number} on {proposal.address}: {proposal.action}")
+    if proposal.place:
+        say(f"Place: {proposal.place}")
+    answers: dict[str, Decision] = {"": "accept", "n": "reject", "e": "end"}
+    while True:
+        note("Enter accepts, n rejects, e ends the episode")
+        # waits without a lock on the stream, which would keep an interrupted program from ending
+        select.select([sys.stdin], [], [])
+        line = sys.stdin.readline()
+        answer = answers.get(line.strip().lower()) if line else "end"
+        if answer is not None:
+            return answer

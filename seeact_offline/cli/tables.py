@@ -13,13 +13,13 @@ from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.records import InputError
 from seeact_offline.tables import TABLES, build_table, checking, figures
 from seeact_offline.tables.document import ENDINGS, Form
-from seeact_offline.tables.table_input import NEWEST
+from seeact_offline.tables.table_input import NEWEST, is_live
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "runs", nargs="*", type=Path, metavar="RUN",
-        help="run folders or folders of them; --table 5, observations, rankers: or a folder of ablate; --table 1: a file of `stats --json`",
+        help="run folders or folders of them; --table 5, observations, rankers: or a folder of ablate; --table 4: also folders of browse; --table 1: a file of `stats --json`",
     )  # fmt: skip
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument(
@@ -150,11 +150,11 @@ def _has_changed(old: checking.TableText, base: Path, dataset: str | None) -> bo
 
 
 def _run_differences(base: Path, name: str) -> list[str]:
-    """Finds differences between a run's files and those that follow from the others; opens no data. Scores without their run are not checked."""
+    """Finds differences between a run's files and those that follow from the others; opens no data. Scores without their run, and episodes, are not checked."""
     # reads replies, which a table does not
     from seeact_offline.runs.verifying import verify_files
 
-    if not (base / name / "manifest.json").is_file():
+    if is_live(base / name) or not (base / name / "manifest.json").is_file():
         return []
     found = verify_files(base / name, None)
     return [f"{name}: {text}" for text in found.differences]

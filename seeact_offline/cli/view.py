@@ -19,6 +19,7 @@ from seeact_offline.scoring.report import counted
 if TYPE_CHECKING:
     from seeact_offline.viewer.server import FileSource
     from seeact_offline.viewer.site import Site
+    from seeact_offline.viewer.trajectory_site import TrajectorySite
 
 LOOPBACK = "127.0.0.1"
 LAST_PORT = 65535
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="*",
         metavar="RUN",
-        help="runs, finished or not, or folders of runs; several stand side by side (default: all in runs/)",
+        help="runs, finished or not, folders of runs, or folders of trajectories; several stand side by side (default: all in runs/)",
     )
     parser.add_argument(
         "--dataset",
@@ -72,17 +73,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     # not before they are needed, so that --help stays quick
-    from seeact_offline.tables.table_input import run_folders
+    from seeact_offline.tables.table_input import is_live, run_folders
 
     if not args.runs and args.annotate is None:
-        args.runs = [folder for folder in sorted(RUNS.glob("*/")) if run_folders(folder)]
+        folders = [folder for folder in sorted(RUNS.glob("*/")) if run_folders(folder)]
+        # episodes have a page of their own
+        args.runs = [folder for folder in folders if not is_live(folder)] or folders
     _check(args)
+    if args.annotate is None and (episodes := _trajectories(args)):
+        from seeact_offline.viewer.trajectory_site import TrajectorySite
+
+        page = TrajectorySite(episodes)
+        return _serve(page, args) if args.bundle is None else _write_trajectories(page, args)
     if args.annotate is not None:
         from seeact_offline.viewer.annotation_site import AnnotationSite
 
         options = {"annotator": args.annotator or "", "second": args.second, "dataset": args.dataset}
-        with closing(AnnotationSite(args.annotate, args.out, **options)) as page:
-            return _serve(page, args)
+        with closing(AnnotationSite(args.annotate, args.out, **options)) as person:
+            return _serve(person, args)
     from seeact_offline.viewer.notes import CauseNotes
     from seeact_offline.viewer.site import Site
 
@@ -95,6 +103,21 @@ def run(args: argparse.Namespace) -> int:
     causes = None if args.causes is None else CauseNotes(args.causes, args.annotator or "")
     with closing(Site(runs, dataset=args.dataset, causes=causes)) as site:
         return _serve(site, args) if args.bundle is None else _write(site, args)
+
+
+def _trajectories(args: argparse.Namespace) -> list[Path]:
+    """The folders of trajectories; none where runs over recorded steps are named. Raises InputError for both."""
+    from seeact_offline.tables.table_input import is_live, run_folders
+    from seeact_offline.viewer.trajectory_site import holds_trajectories
+
+    found = [path for path in args.runs if (is_live(path) or not run_folders(path)) and holds_trajectories(path)]
+    if found and len(found) < len(args.runs):
+        other = next(path for path in args.runs if path not in found)
+        raise InputError("runs", sentence=f"{found[0]} holds trajectories, and {other} none; look at them apart")
+    for name in ("dataset", "causes"):
+        if found and getattr(args, name) is not None:
+            raise InputError(name, sentence=f"`{name}` is of recorded steps; trajectories have none")
+    return found
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -129,6 +152,19 @@ def _write(site: Site, args: argparse.Namespace) -> int:
     say(f"{n} files in {args.bundle}; look at them with: python -m http.server --directory {args.bundle}")
     if not (args.with_data or site.is_sample):
         note(f"{LEFT_OUT} --with-data puts them in.")
+    return 0
+
+
+def _write_trajectories(site: TrajectorySite, args: argparse.Namespace) -> int:
+    from seeact_offline.viewer.bundle import write_trajectories
+
+    if not (args.with_data or site.is_sample):
+        raise InputError(
+            "with_data",
+            sentence="trajectories are tasks and pictures alone; add `with_data` where they may be given away",
+        )
+    n = write_trajectories(site, args.bundle)
+    say(f"{n} files in {args.bundle}; look at them with: python -m http.server --directory {args.bundle}")
     return 0
 
 

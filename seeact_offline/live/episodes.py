@@ -10,21 +10,21 @@ import random
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from seeact_offline.agents import Act
 from seeact_offline.grounding import PreparedStep
 from seeact_offline.grounding.conversation import Session
 from seeact_offline.live.acting import ActFailed, carry_out
 from seeact_offline.live.pages import LiveSession, PageView
-from seeact_offline.live.speakers import Move, Speaker
+from seeact_offline.live.speakers import Move, Speaker, place_of
 from seeact_offline.live.stop_rules import ANSWERED, ERROR, STOPPED, StopRules
 from seeact_offline.ranking import Scores
 from seeact_offline.recorder.browser import Deadline, find, same_box
 from seeact_offline.recorder.browser import carry_out as carry_out_recorded
 from seeact_offline.recorder.origins import Origin, served
 from seeact_offline.recorder.script import Action, TaskScript
-from seeact_offline.records import Model, Operation, Step, StepError, Usage
+from seeact_offline.records import Box, Model, Operation, Step, StepError, Usage
 from seeact_offline.runs.prepare import prepare
 
 ORACLE, RANDOM = "oracle", "random"
@@ -40,6 +40,27 @@ _HAS_FOCUS = "(e) => e === document.activeElement"
 T = TypeVar("T")
 Ask = Callable[[Coroutine[Any, Any, T]], T]
 """Runs a coroutine where the model lives."""
+
+REJECTED, ENDED = "a person rejected it", "a person ended it"
+Decision = Literal["accept", "reject", "end"]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """An act that waits for a person."""
+
+    task: str
+    address: str
+    """Of the page."""
+    number: int
+    """Of the step, from 1."""
+    action: str
+    """In the agent's words."""
+    place: str
+    """What it acts on, in words; empty where it names no place."""
+
+
+Confirm = Callable[[Proposal], Decision]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +80,8 @@ class LiveStep:
     """Reason why the action could not be carried out."""
     helped: bool = False
     """True if the recorded act was carried out in its place."""
+    place: Box | None = None
+    """Of what was acted on, in pixels of the picture; a point has no size."""
     events: tuple[str, ...] = ()
 
 
@@ -104,6 +127,8 @@ class EpisodeOptions:
     allowed: frozenset[Origin] = frozenset()
     deadline_s: float = DEADLINE_S
     keep_rows: bool = False
+    confirm: Confirm | None = None
+    """Asks a person about each act before it is carried out; None: nobody is asked."""
 
 
 def run_episode(
@@ -149,6 +174,8 @@ class _Running:
         self._carried: list[bool] = []
         self._recorded = 0
         """Recorded actions that the oracle has behind it."""
+        self._waited_s = 0.0
+        """Seconds in which a person decided."""
 
     def run(self, browser: Any, start: str, deadline: Deadline) -> None:
         """Raises Playwright's Error where the browser fails, StepError where the model's server does."""
@@ -169,7 +196,7 @@ class _Running:
             episode.done = session.holds(task.check)
             episode.reached |= episode.done
             episode.last_png, episode.last_address = session.picture(), session.address
-            episode.browser_s += time.monotonic() - began - episode.model_s
+            episode.browser_s += time.monotonic() - began - episode.model_s - self._waited_s
 
     def _step(self, session: LiveSession, view: PageView, deadline: Deadline) -> None:
         episode, speaker = self._episode, self._speaker
@@ -193,9 +220,13 @@ class _Running:
         deadline.pause()
         move = self._asked(prepared, view, ideal, bool(hit))
         deadline.restart()
-        problem, helped = "", False
-        if self._options.pilot == ORACLE and recorded is not None and ideal is None:
-            if not (needs_help or not self._says(move, recorded, step)):
+        helps = needs_help or not (recorded is None or ideal is not None or self._says(move, recorded, step))
+        helped = False
+        problem = self._refusal(view, move, recorded if helps and self._options.helped else None, deadline)
+        if problem:
+            self._speaker.failed()
+        elif self._options.pilot == ORACLE and recorded is not None and ideal is None:
+            if not helps:
                 problem = self._carry_out(session, move)
             elif self._options.helped:
                 problem, helped = self._help(session, recorded), True
@@ -347,18 +378,35 @@ class _Running:
                 session.rest()
         return ""
 
+    def _refusal(self, view: PageView, move: Move, helped: Action | None, deadline: Deadline) -> str:
+        """Asks the person, if there is one; returns why the act is not carried out, or nothing. `helped`: the recorded act in its place."""
+        if self._options.confirm is None or (move.failure is not None and helped is None):
+            return ""
+        place = "" if helped else _place_in_words(view, move)
+        action = f"(help) {_words(helped)}" if helped else move.said
+        began = time.monotonic()
+        deadline.pause()
+        task = self._episode.task.task
+        decision = self._options.confirm(Proposal(task, view.address, len(self._episode.steps) + 1, action, place))
+        deadline.restart()
+        self._waited_s += time.monotonic() - began
+        if decision == "end":
+            self._episode.end, self._episode.detail = STOPPED, ENDED
+        return {"accept": "", "reject": REJECTED, "end": ENDED}[decision]
+
     def _note(
         self, session: LiveSession, view: PageView, move: Move, problem: str, helped: bool, recorded: Action | None
     ) -> None:
         done = move.failure is None and not problem
         self._said.append(move.said or None)
-        self._carried.append(done or helped)
-        self._history.append(self._told(view, move) if not (helped and recorded) else _words(recorded, view))
+        # a person's no is no step in vain (SeeAct)
+        self._carried.append(done or helped or problem == REJECTED)
+        self._history.append(self._told(view, move) if not (helped and recorded) else _words(recorded))
         if move.failure is not None and not helped:
             self._history.pop()
-        said = move.said if not (helped and recorded) else f"(help) {_words(recorded, view)}"
+        said = move.said if not (helped and recorded) else f"(help) {_words(recorded)}"
         self._episode.steps.append(
-            LiveStep(said, move.reply, move.thought, view.address, view.png, move.failure or "", problem, helped)
+            LiveStep(said, move.reply, move.thought, view.address, view.png, move.failure or "", problem, helped, None if helped else place_of(move, view))
         )  # fmt: skip
 
     def _tell_events(self, session: LiveSession) -> None:
@@ -378,6 +426,16 @@ class _Running:
         return f"[{role or (element.tag if element else '')}]  {name[:80]} -> {answer.op}{value}"
 
 
-def _words(recorded: Action, view: PageView) -> str:
+def _place_in_words(view: PageView, move: Move) -> str:
+    """`[button] Search at (640, 90)`; empty for none."""
+    place = place_of(move, view)
+    if place is None:
+        return ""
+    role, name = view.names.get(move.element or "", ("", ""))
+    x, y = place.center
+    return " ".join(filter(None, (f"[{role}]" if role else "", name[:80], f"at ({x:.0f}, {y:.0f})")))
+
+
+def _words(recorded: Action) -> str:
     value = f": {recorded.operation.value}" if recorded.operation.value else ""
     return f"{recorded.operation.original_op or recorded.operation.op}{value}"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import threading
 import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,7 +28,17 @@ from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.gui_agent import AgentGrounding
 from seeact_offline.live.acting_tasks import BUNDLED, live_tasks
 from seeact_offline.live.episode_results import EpisodeLine, LiveResults, report, summarise
-from seeact_offline.live.episodes import DEADLINE_S, ORACLE, RANDOM, Episode, EpisodeOptions, run_episode
+from seeact_offline.live.episodes import (
+    DEADLINE_S,
+    ORACLE,
+    RANDOM,
+    Confirm,
+    Decision,
+    Episode,
+    EpisodeOptions,
+    Proposal,
+    run_episode,
+)
 from seeact_offline.live.speakers import speaker_of
 from seeact_offline.live.stop_rules import ERROR, RULES, SEEACT, StopRules
 from seeact_offline.models import model_name
@@ -89,6 +101,7 @@ def browse(
     browser: str | None = None,
     keep_rows: bool = False,
     deadline_s: float = DEADLINE_S,
+    confirm: Confirm | None = None,
     watch: Watch | None = None,
     **options: Any,
 ) -> LiveRun:
@@ -97,7 +110,8 @@ def browse(
     `source`: `sites`, the bundled ones, or a file of tasks. `options` are fields of `EvalConfig`, which win over `config`: agent, model, split,
     tasks, cost and `out`; `concurrency` is the number of browsers (default: 1). `max_steps`: in place of the agent's own limit. `unaided`: the oracle gets no help where its language has no words
     for the recorded act. `keep_rows`: every page that was asked about is a row of `rows.jsonl`, a data set that `eval` reads. `deadline_s`:
-    seconds for a step without the model's time; then the browser is killed and the episode begun anew. A folder that holds episodes is
+    seconds for a step without the model's time; then the browser is killed and the episode begun anew. `confirm`: is given each act (a `Proposal`) before it is carried out, and returns
+    `accept`, `reject` (the agent is told as of an act that failed) or `end`, which ends the episode. A folder that holds episodes is
     resumed. Raises InputError for what cannot be used.
     """
     config, watch = (config or EvalConfig(concurrency=1)).changed(**options), watch or Watch()
@@ -106,6 +120,8 @@ def browse(
         raise InputError("scores", sentence="`scores` belong to recorded steps; name a `ranker`")
     if unaided and pilot != ORACLE:
         raise InputError("unaided", sentence="`unaided` needs model builtin/oracle, the only one that is helped")
+    if confirm is not None and config.concurrency > 1:
+        raise InputError("confirm", sentence="`confirm` asks one person, about one browser; remove `concurrency`")
     asked = replace(config, model=f"{_BUILTIN}{ORACLE}") if pilot == RANDOM else config
     grounding, identity = _grounding(asked)
     allowed = frozenset(Origin.of(url, "allow_origin") for url in allow_origins)
@@ -120,7 +136,7 @@ def browse(
     folder = RunFolder(config.out or Path("runs") / "-".join(map(safe_name, names)))
     settings = model_settings(asked, folder)
     settings.check_limit()
-    manifest = _manifest(source, config, identity, settings, name, rules, unaided)
+    manifest = _manifest(source, config, identity, settings, name, rules, unaided, confirm is not None)
     folder.check(manifest.identity)
     shared = EpisodeOptions(
         rules=rules,
@@ -132,6 +148,7 @@ def browse(
         allowed=allowed,
         deadline_s=deadline_s,
         keep_rows=keep_rows,
+        confirm=confirm,
     )
     scores = live_scores(asked) if grounding.needs_ranking else None
     with folder.alone(), settings.spending(folder) as budget:
@@ -159,11 +176,15 @@ def _grounding(config: EvalConfig) -> tuple[Grounding, dict[str, Any]]:
 
 def _manifest(
     source: str, config: EvalConfig, identity: Mapping[str, Any], settings: ModelSettings, name: str | None, rules: StopRules,
-    unaided: bool,
+    unaided: bool, confirmed: bool,
 ) -> Manifest:  # fmt: skip
     own = {} if source == BUNDLED else {"tasks_digest": file_digest(Path(source))}
     asked = {"model": name} if name else settings.source.identity(settings.options)
-    limits = {"rules": msgspec.to_builtins(rules)} | ({"unaided": True} if unaided else {})
+    limits = (
+        {"rules": msgspec.to_builtins(rules)}
+        | ({"unaided": True} if unaided else {})
+        | ({"confirm": True} if confirmed else {})
+    )
     shown = {
         "places": source, "split": config.split, "agent": config.strategy_title, "model": name or settings.name, "seed": config.seed,
         "limit": config.limit, **({} if config.sample is None else {"sample": config.sample}), **limits,
@@ -204,9 +225,14 @@ class _Lane:
         return self._browser
 
     def close(self) -> None:
-        if self._browser is not None:
-            self._browser.close()
-        if self._playwright is not None:
+        if self._playwright is None:
+            return
+        from playwright.sync_api import Error
+
+        # Ctrl-C in a terminal has ended Playwright's driver too
+        with suppress(Error):
+            if self._browser is not None:
+                self._browser.close()
             self._playwright.stop()
 
 
@@ -217,7 +243,9 @@ class _Run:
     ) -> None:  # fmt: skip
         self._has_further = has_further
         self._tasks, self._grounding, self._scores, self._settings = tasks, grounding, scores, settings
-        self._options, self._path, self._watch = options, path, watch
+        self._stopped = threading.Event()
+        confirm = options.confirm and partial(_asked_of_a_person, options.confirm, self._stopped)
+        self._options, self._path, self._watch = replace(options, confirm=confirm), path, watch
 
     def into(self, folder: RunFolder, manifest: Manifest, budget: Budget, n_browsers: int) -> LiveRun:
         """Runs the episodes that the folder does not hold, and writes its results. Raises OutOfBudget where not one could be begun."""
@@ -266,6 +294,7 @@ class _Run:
                         progress.advance("", resumed=True)
                     return await ask_each(left, work, keep, max(1, len(lanes)), has_room=budget.has_room)
             finally:
+                self._stopped.set()
                 for lane in lanes:
                     await loop.run_in_executor(lane.thread, lane.close)
                     lane.thread.shutdown()
@@ -298,6 +327,23 @@ class _Run:
         return run_episode(task, lane.browser, make, self._scores, model, ask, self._options)
 
 
+def _asked_of_a_person(confirm: Confirm, stopped: threading.Event, proposal: Proposal) -> Decision:
+    """Asks in a thread of its own, so that a run that is stopped need not wait for an answer."""
+    answer: Future[Decision] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(confirm(proposal))
+        except BaseException as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=ask, daemon=True).start()
+    while not answer.done() and not stopped.is_set():
+        with suppress(TimeoutError):
+            answer.exception(timeout=0.2)
+    return answer.result() if answer.done() else "end"
+
+
 def _with_base64(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, "screenshot": {"bytes": base64.b64encode(row["screenshot"]["bytes"]).decode(), "path": None}}
 
@@ -324,7 +370,7 @@ def trajectory_of(episode: Episode, agent: str) -> Trajectory:
     steps = [
         TrajectoryStep(
             "; ".join(filter(None, (step.action or f"({step.failure})", *_told(step.problem, step.events)))),
-            step.thought, step.address, StoredScreenshot(step.png), step.reply,
+            step.thought, step.address, StoredScreenshot(step.png), step.reply, step.place,
         )
         for step in episode.steps
     ]  # fmt: skip

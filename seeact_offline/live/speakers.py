@@ -19,7 +19,7 @@ from seeact_offline.grounding.gui_agent import AgentGrounding, landed, views_of
 from seeact_offline.grounding.gui_agent import Target as AgentTarget
 from seeact_offline.live.acting import Deed
 from seeact_offline.live.pages import PageView
-from seeact_offline.records import Completion, Model, Request, StepError
+from seeact_offline.records import Box, Completion, Model, Request, StepError
 from seeact_offline.replies.final_answer import action_field
 from seeact_offline.web_agents.web_actions import thought_of
 from seeact_offline.web_agents.web_loop import CORRECTED, AskedWindow, Past, Turn, WebAgentGrounding
@@ -83,6 +83,16 @@ def speaker_of(grounding: Grounding, has_further: bool = False) -> Speaker:
     if isinstance(grounding, AgentGrounding):
         return PointSpeaker(grounding)
     return ElementSpeaker(grounding, has_further)
+
+
+def place_of(move: Move, view: PageView) -> Box | None:
+    """The box of the element that a move names, or its point, without a size, in pixels of the view's picture; None for neither."""
+    deed = next((one for one in move.deeds if one.point is not None or one.node is not None), None)
+    if deed is None:
+        return None
+    number = None if deed.node is None else str(view.ids.get(deed.node))
+    box = next((one.box for one in view.record.elements if one.backend_node_id == number), None)
+    return box or (None if deed.point is None else Box(*deed.point, 0, 0))
 
 
 class WebSpeaker:

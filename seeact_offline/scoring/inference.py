@@ -265,6 +265,17 @@ def _signs(n: int, seed: int) -> np.ndarray:
     return bits.astype(np.int8) * np.int8(2) - np.int8(1)
 
 
+def mcnemar_p(only_first: int, only_second: int) -> float:
+    """Exact two-sided p of McNemar's test, from the tasks that only the first of two did and those that only the second did; 1 for none.
+
+    >>> mcnemar_p(0, 6)
+    0.03125
+    """
+    n = only_first + only_second
+    tail = sum(math.comb(n, k) for k in range(min(only_first, only_second) + 1))
+    return float(min(1.0, 2 * tail / 2**n))
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """The p values adjusted for how many there are, in the given order. Source: Holm, Scand. J. Statist. 6 (1979), 65-70."""
     order = sorted(range(len(p_values)), key=lambda i: p_values[i])

@@ -17,7 +17,7 @@ from seeact_offline.files.extensions import entry_point_names, load_named
 from seeact_offline.files.table import Table
 from seeact_offline.records import InputError
 from seeact_offline.scoring.report import NOT_THE_PAPERS
-from seeact_offline.tables import ablation, data_sets, methods
+from seeact_offline.tables import ablation, data_sets, live_gap, methods
 from seeact_offline.tables.document import Provenance, TableDocument
 from seeact_offline.tables.table_input import NEWEST, SAMPLE, TableInput, TableRun
 
@@ -40,7 +40,7 @@ TABLES: dict[str, TableKind] = {
     "1": TableKind(data_sets.build, frozenset({"dataset"})),
     "2": TableKind(methods.build, frozenset({"by", "stderr"})),
     "3": TableKind(methods.build, frozenset({"by", "stderr"})),
-    "4": TableKind(methods.build, frozenset({"stderr"})),
+    "4": TableKind(live_gap.build, frozenset({"stderr"})),
     "5": TableKind(ablation.build, frozenset({"stderr"})),
     "6": TableKind(methods.build, frozenset({"stderr"})),
     "observations": TableKind(ablation.build, frozenset({"stderr"})),

@@ -201,7 +201,7 @@ def build(given: TableInput) -> TableDocument:
     )
     return TableDocument(
         title=table.title,
-        tables=[_page(table, provenance), *(_paper_rows(table.paper) if table.paper and not given.by else ())],
+        tables=[_page(table, provenance), *([paper_rows(table.paper)] if table.paper and not given.by else ())],
         figures=_for_a_paper(table, provenance),
         values=_values(table, provenance),
         screen=None if table.is_long else _for_a_screen(table),
@@ -356,9 +356,7 @@ def _tasks_done(runs: Sequence[TableRun], allowed: int) -> Metric | None:
     for run in runs:
         if run.results.protocol not in PROTOCOLS:
             return None
-        missing = run.protocol.averaging([step.truth for step in run.counted]).missing
-        for task, steps in aggregate.by_task([step.key for step in run.counted], run.counted).items():
-            failures = missing[task] + sum(1 - (step.success or 0.0) for step in steps)
+        for task, failures in run.failing_steps.items():
             done[f"{run.results.split} {task}"].append(float(failures <= allowed))
     return aggregate.metric(done, runs[0].settings.get("seed", 0))
 
@@ -369,6 +367,11 @@ def _share(runs: Sequence[TableRun], name: str, n_tasks: int) -> Figure | None:
     if None in shares or not n_tasks:
         return None
     share = sum(round((one or 0.0) * run.results.n_tasks) for one, run in zip(shares, runs, strict=True)) / n_tasks
+    return share_of_tasks(share, n_tasks)
+
+
+def share_of_tasks(share: float, n_tasks: int) -> Figure:
+    """A share of at least one task, with Wilson's interval."""
     se = (share * (1 - share) / n_tasks) ** 0.5
     return Figure(share, share, "share of tasks", share, wilson(share, n_tasks), se, "wilson")
 
@@ -470,9 +473,10 @@ def _place(row: MethodRow, place: str) -> str:
     return ", ".join(row.splits) if place == POOLED else place
 
 
-def _paper_rows(paper: Mapping[str, Any]) -> list[Table]:
+def paper_rows(paper: Mapping[str, Any]) -> Table:
+    """A paper's figures as it has them."""
     splits = list(dict.fromkeys(split for row in paper["rows"] for split in row["figures"]))
-    rows = Table(
+    return Table(
         title="The paper's own rows",
         above=[("", 1), *((SPLIT_TITLES[split], len(paper["columns"])) for split in splits)],
         header=("method", *([TITLES[name] for name in paper["columns"]] * len(splits))),
@@ -481,7 +485,6 @@ def _paper_rows(paper: Mapping[str, Any]) -> list[Table]:
         ],
         notes=[f"Percent. {paper['source']}. {paper.get('remark', '')}".strip()],
     )
-    return [rows]
 
 
 def _for_a_paper(table: MethodTable, provenance: Provenance) -> Table:

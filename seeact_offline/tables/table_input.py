@@ -18,6 +18,7 @@ from seeact_offline.files.formats import FormatError, decoded
 from seeact_offline.files.named import read_regular
 from seeact_offline.records import InputError, Metric
 from seeact_offline.runs.folder import read_manifest, read_results, read_steps
+from seeact_offline.scoring.aggregate import by_task
 from seeact_offline.scoring.metrics import METRICS, STEP_FIELDS
 from seeact_offline.scoring.protocols import PROTOCOLS, Protocol, headline
 from seeact_offline.scoring.results import ELEMENT_RULES, Results, ResultsFigure
@@ -40,6 +41,8 @@ NO_SUCCESS_RATES = (
 AVERAGED: Mapping[str, str] = {**STEP_FIELDS, "ceiling": "reachable"}
 """Figure -> the field of a step that it averages. The readings of the element have none."""
 T = TypeVar("T", bound=msgspec.Struct)
+EPISODES = "episodes.jsonl"
+"""The file by which a folder of `browse` is known."""
 _EXPECTED = "a run folder with a results.json, or a folder of such"
 OWN_WORDS = frozenset({"label", "tags", "metadata"})
 """Settings that are names and remarks of the user alone."""
@@ -95,6 +98,13 @@ class TableRun:
     def keys(self) -> frozenset[Any]:
         """The keys of the steps that count."""
         return frozenset(step.key for step in self.counted)
+
+    @cached_property
+    def failing_steps(self) -> dict[str, float]:
+        """Each task's steps that fail, with its actions that the protocol counts as failed without a row: none is Offline 0."""
+        missing = self.protocol.averaging([step.truth for step in self.counted]).missing
+        tasks = by_task([step.key for step in self.counted], self.counted)
+        return {task: missing[task] + sum(1 - (step.success or 0.0) for step in steps) for task, steps in tasks.items()}
 
     @property
     def protocol(self) -> Protocol:
@@ -285,8 +295,17 @@ def run_folders(path: Path) -> list[Path]:
     return list(folders.values())
 
 
+def is_live(path: Path) -> bool:
+    """Tells whether a folder holds episodes of `browse`."""
+    return (path / EPISODES).is_file()
+
+
 def read_run(path: Path, base: Path) -> TableRun:
     """The run in a folder, or its scores in one of `score --out`, which name its settings too. Raises InputError for other files."""
+    if is_live(path):
+        raise InputError(
+            "runs", sentence=f"{path} holds episodes of browse, which stand in table 4 alone, beside a run of eval"
+        )
     manifest = read_manifest(path) if (path / "manifest.json").is_file() else None
     results = read_results(path)
     settings = manifest.settings if manifest else results.settings

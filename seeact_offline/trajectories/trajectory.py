@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from seeact_offline.records import Fault, Screenshot
+from seeact_offline.records import Box, Fault, Screenshot
 
 Origin = Literal["person", "model", "check", "constructed"]
 """`check`: conditions on the last page. `constructed`: known from the way in which the trajectory was made."""
@@ -24,6 +24,8 @@ class TrajectoryStep:
     """The page before the action; None where there is no picture."""
     reply: str = ""
     """The model's reply as it wrote it; empty where there is none, and where it is no more than `told`."""
+    place: Box | None = None
+    """Of what was acted on, in pixels of the screenshot, a point without a size; None where it is not known."""
 
     @property
     def told(self) -> str:

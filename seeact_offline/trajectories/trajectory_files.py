@@ -13,7 +13,7 @@ from seeact_offline.dataset.rows import StoredScreenshot
 from seeact_offline.files.formats import FormatError, decoded
 from seeact_offline.files.named import open_regular
 from seeact_offline.files.whole import write_whole
-from seeact_offline.records import Fault, InputError, RowError, Screenshot
+from seeact_offline.records import Box, Fault, InputError, RowError, Screenshot
 from seeact_offline.trajectories.trajectory import Origin, Trajectory, TrajectoryStep, Verdict
 
 LINES = "trajectories.jsonl"
@@ -29,6 +29,8 @@ class _StepLine(msgspec.Struct, frozen=True, omit_defaults=True):
     screenshot: str | None = None
     """Path below the folder."""
     reply: str = ""
+    place: Box | None = None
+    """Left, top, width and height."""
 
 
 class _VerdictLine(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -106,6 +108,7 @@ def _trajectory(folder: Path, row: _Line) -> Trajectory:
             s.address,
             None if s.screenshot is None else StoredScreenshot(None, s.screenshot, folder),
             s.reply,
+            s.place,
         )
         for s in row.steps
     )
@@ -125,7 +128,7 @@ def _line(folder: Path, trajectory: Trajectory) -> bytes:
                 name = _kept(folder, step.screenshot)
             except RowError as error:
                 faults.append(_FaultLine(error.name, error.detail))
-        steps.append(_StepLine(step.action, step.thought, step.address, name, step.reply))
+        steps.append(_StepLine(step.action, step.thought, step.address, name, step.reply, step.place))
     verdicts = tuple(_VerdictLine(v.by, v.success, v.origin, v.detail) for v in trajectory.verdicts)
     t = trajectory
     row = _Line(

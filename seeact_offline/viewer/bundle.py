@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seeact_offline.files.whole import write_whole
 from seeact_offline.models import PROVIDERS
@@ -18,6 +18,9 @@ from seeact_offline.records import InputError
 from seeact_offline.viewer.index import FACTS
 from seeact_offline.viewer.site import CHECKS, Site
 from seeact_offline.viewer.site_files import json_file
+
+if TYPE_CHECKING:
+    from seeact_offline.viewer.trajectory_site import TrajectorySite
 
 LIST = "bundle.json"
 """Lists the files of a bundle, so that it can be written anew and nothing else is ever removed."""
@@ -49,7 +52,9 @@ SETTINGS = (
     "no_image",
 )
 """Settings of a run: no address of a server and no file."""
-_OURS = re.compile(r"(?:[\w-]+\.(?:html|css|js|svg|json|txt))|(?:step/[0-9a-f]{16}\.json)|(?:img/[0-9a-f-]+\.webp)")
+_OURS = re.compile(
+    r"(?:[\w-]+\.(?:html|css|js|svg|json|txt))|(?:(?:step|episode)/[0-9a-f]{16}\.json)|(?:img/[0-9a-f-]+\.webp)"
+)
 _SEPARATOR = re.compile(r"[/\\]")
 _LOCAL = re.compile(r"^[.~]|(?<![\w/])/|\\")
 """Matches paths of this machine, and no id of the hub."""
@@ -64,10 +69,17 @@ def write_bundle(
 
     Raises InputError for a folder of something else.
     """
-    old, with_data = _listed(out), with_data or site.is_sample
-    # listed first, so that one that was interrupted can be written anew
-    _write_list(out, old)
-    written, bare = [], dict[str, str]()
+    return _write_all(out, _public_files(site, with_data or site.is_sample), heard)
+
+
+def write_trajectories(site: TrajectorySite, out: Path, heard: Callable[[str], None] = lambda name: None) -> int:
+    """Writes all files of trajectories, which are data alone. Otherwise as `write_bundle`."""
+    contents = ((name, file.content) for name in site.names() if (file := site.get(name)) is not None)
+    return _write_all(out, contents, heard)
+
+
+def _public_files(site: Site, with_data: bool) -> Iterator[tuple[str, bytes]]:
+    bare = dict[str, str]()
     for name in site.names(pictures=with_data):
         file = site.get(name)
         if file is None or (name == "replies.json" and not with_data):
@@ -84,6 +96,14 @@ def write_bundle(
             ).content
         elif name.startswith("step/"):
             content = json_file(public_step(json.loads(content), bare, with_data)).content
+        yield name, content
+
+
+def _write_all(out: Path, contents: Iterable[tuple[str, bytes]], heard: Callable[[str], None]) -> int:
+    old, written = _listed(out), list[str]()
+    # listed first, so that one that was interrupted can be written anew
+    _write_list(out, old)
+    for name, content in contents:
         _write(out / name, content)
         written.append(name)
         heard(name)

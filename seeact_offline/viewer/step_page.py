@@ -115,12 +115,15 @@ class StepPage:
 
     def picture_json(self, images: dict[str, Callable[[], Image.Image]]) -> dict[str, Any] | None:
         """The picture in parts as JSON; None where it cannot be read. Adds the pixels of each part to `images`."""
-        if self.picture is None:
-            return None
-        width, height = self.picture.size
-        parts = []
-        for box in page_parts(self.picture.size):
-            name = image_name(self.step.key, f"{self.picture.digest} part {box}")
-            images[name] = partial(self.picture.part, box)
-            parts.append({"top": box.y0, "height": box.y1 - box.y0, "src": name})
-        return {"width": width, "height": height, "parts": parts}
+        return None if self.picture is None else picture_json(self.step.key, self.picture, images)
+
+
+def picture_json(key: StepKey, picture: PagePicture, images: dict[str, Callable[[], Image.Image]]) -> dict[str, Any]:
+    """A picture in parts as JSON. Adds the pixels of each part to `images`. Raises RowError for one that cannot be read."""
+    width, height = picture.size
+    parts = []
+    for box in page_parts(picture.size):
+        name = image_name(key, f"{picture.digest} part {box}")
+        images[name] = partial(picture.part, box)
+        parts.append({"top": box.y0, "height": box.y1 - box.y0, "src": name})
+    return {"width": width, "height": height, "parts": parts}

@@ -159,6 +159,12 @@ async function start() {
       await annotate(index, place);
       return;
     }
+    if (index.mode === "trajectories") {
+      sheet("episodes.css");
+      const { showEpisodes } = await import("./episodes.js");
+      showEpisodes(index, place);
+      return;
+    }
     const app = new App(index, place);
     app.show();
     performance.mark("seeact:list");
