@@ -23,14 +23,17 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument(
-        "source", nargs="?", default="sites", metavar="sites|FILE",
-        help="the bundled sites, or a file of tasks with checks as `record` takes it (default: %(default)s)",
+        "source", nargs="?", default="sites", metavar="sites|miniwob|FILE",
+        help="the bundled sites, MiniWoB++, or a file of tasks with checks as `record` takes it (default: %(default)s)",
     )  # fmt: skip
     data = parser.add_argument_group("tasks")
     options.add_fields(data, EvalConfig, "split", "limit", "sample")
     options.add_fields(parser, EvalConfig, "tasks")
+    data.add_argument("--seeds", type=options.positive_int, metavar="N", help="miniwob: episodes a task (default: 5)")
     options.add_question_arguments(parser)
-    add_model_arguments(parser, help="%(known)s, or builtin/random (default: builtin/lexical)")
+    add_model_arguments(
+        parser, help="%(known)s, builtin/random, or for miniwob builtin/submit (default: builtin/lexical)"
+    )
     acting = parser.add_argument_group("acting")
     basic(
         acting.add_argument(
@@ -65,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("max_steps", "at least 1", str(args.max_steps))
     config = config_of(args, concurrency=getattr(args, "concurrency", 1))
     found = browse(
-        args.source, config=config, max_steps=args.max_steps, unaided=args.unaided, allow_origins=args.allow_origin,
+        args.source, config=config, seeds=args.seeds, max_steps=args.max_steps, unaided=args.unaided, allow_origins=args.allow_origin,
         browser=args.browser, keep_rows=args.keep_rows, watch=TerminalWatch(),
     )  # fmt: skip
     rows = figure_rows(found.results)

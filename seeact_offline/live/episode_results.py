@@ -6,7 +6,7 @@ Success counts over episodes with a verdict. One that the browser or a server en
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -15,7 +15,12 @@ import numpy as np
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.table import Table
 from seeact_offline.live.stop_rules import ENDS, ERROR, MEANINGS
-from seeact_offline.scoring.inference import wilson
+from seeact_offline.scoring.inference import interval, wilson
+
+MINIWOB_REMARK = (
+    "Success is a raw reward above 0 where the agent stopped, as published; some pages give less than 1 for what is half right, so "
+    "the second figure asks for 1. An episode whose seed was drawn twice was run once and counts twice."
+)
 
 
 class EpisodeLine(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -29,6 +34,8 @@ class EpisodeLine(msgspec.Struct, frozen=True, omit_defaults=True):
     done: bool | None
     reached: bool | None
     n_steps: int
+    raw_reward: float | None = None
+    """The page's own reward; None where it gives none."""
     n_unreadable: int = 0
     n_failed_acts: int = 0
     n_helped: int = 0
@@ -46,6 +53,10 @@ class EpisodeLine(msgspec.Struct, frozen=True, omit_defaults=True):
     def has_verdict(self) -> bool:
         return self.end != ERROR
 
+    @property
+    def has_full_reward(self) -> bool:
+        return self.raw_reward is not None and self.raw_reward >= 1
+
 
 class Figure(msgspec.Struct, frozen=True):
     """A share of tasks."""
@@ -55,7 +66,7 @@ class Figure(msgspec.Struct, frozen=True):
     micro: float | None
     """Share of episodes: the same for one episode a task."""
     ci95: tuple[float, float] | None
-    """Wilson's interval over tasks."""
+    """Wilson's interval over tasks; clustered by task where one has several episodes."""
 
 
 class Spending(msgspec.Struct, frozen=True):
@@ -73,7 +84,9 @@ class LiveResults(msgspec.Struct, frozen=True):
     """`results.json` of a run of `browse`."""
 
     n_tasks: int
+    n_episodes: int
     n_verdicts: int
+    """Episodes with a verdict."""
     success: Figure
     """The state held where the agent stopped."""
     reached: Figure
@@ -84,6 +97,9 @@ class LiveResults(msgspec.Struct, frozen=True):
     ends: Mapping[str, int]
     usage: Spending
     settings: Mapping[str, object]
+    success_raw_1: Figure | None = None
+    """Of pages with a reward of their own: a raw reward of at least 1. `success` is one above 0."""
+    raw_1_by_website: Mapping[str, Figure] | None = None
     schema: Literal[1] = 1
 
 
@@ -93,40 +109,79 @@ def share_of_tasks(values: Sequence[bool]) -> Figure:
     >>> share_of_tasks([True, True, False, False]).macro
     0.5
     """
-    if not values:
+    return share([[value] for value in values])
+
+
+def share(tasks: Sequence[Sequence[bool]]) -> Figure:
+    """A figure of the values of each task, one an episode.
+
+    >>> share([[True, False], [True, True]]).macro
+    0.75
+    """
+    if not tasks:
         return Figure(None, None, None)
-    mean = float(np.mean(values))
-    return Figure(round(mean, 9), round(mean, 9), wilson(mean, len(values)))
+    means = np.array([np.mean(values) for values in tasks])
+    macro, micro = float(means.mean()), float(np.mean([value for values in tasks for value in values]))
+    if all(len(values) == 1 for values in tasks):
+        ci95 = wilson(macro, len(tasks))
+    else:
+        spread = float(np.mean([np.mean([(value - macro) ** 2 for value in values]) for values in tasks]))
+        ci95 = interval(macro, means, spread, [[float(value) for value in values] for values in tasks]).ci95
+    return Figure(round(macro, 9), round(micro, 9), ci95)
 
 
-def summarise(episodes: Sequence[EpisodeLine], settings: Mapping[str, object], is_helped: bool) -> LiveResults:
-    """`is_helped`: the model was the oracle with help."""
+def _by_task(episodes: Sequence[EpisodeLine], is_seeded: bool, holds: Callable[[EpisodeLine], bool]) -> Figure:
+    tasks: dict[str, list[bool]] = {}
+    for one in episodes:
+        # the pages that are drawn by a seed are a website each
+        tasks.setdefault(one.website if is_seeded else one.annotation_id, []).append(holds(one))
+    return share([*tasks.values()])
+
+
+def summarise(
+    episodes: Sequence[EpisodeLine], settings: Mapping[str, object], is_helped: bool, is_seeded: bool = False
+) -> LiveResults:
+    """`is_helped`: the model was the oracle with help. `is_seeded`: a website is a task, with several episodes drawn by seeds and a reward of
+    its own; one that was drawn twice stands twice, and was run and paid for once."""
     judged = [one for one in episodes if one.has_verdict]
     ends = Counter(one.end for one in episodes)
-    n_success = sum(bool(one.done) for one in judged)
-    costs = [one.cost_usd for one in episodes if one.calls]
+    run = [*{one.annotation_id: one for one in episodes}.values()]
+    n_success = sum(bool(one.done) for one in run if one.has_verdict)
+    costs = [one.cost_usd for one in run if one.calls]
     cost = None if None in costs else sum(filter(None, costs))
     sums = {
-        "steps": sum(one.n_steps for one in episodes),
-        "calls": sum(one.calls for one in episodes),
-        "prompt_tokens": sum(one.prompt_tokens for one in episodes),
-        "completion_tokens": sum(one.completion_tokens for one in episodes),
+        "steps": sum(one.n_steps for one in run),
+        "calls": sum(one.calls for one in run),
+        "prompt_tokens": sum(one.prompt_tokens for one in run),
+        "completion_tokens": sum(one.completion_tokens for one in run),
     }
     per = {**sums, **({} if cost is None else {"cost_usd": cost})}
-    sites = dict.fromkeys(one.website for one in judged)
+    sites = {
+        site: [one for one in judged if one.website == site] for site in dict.fromkeys(one.website for one in judged)
+    }
+
+    def share_of(some: Sequence[EpisodeLine], holds: Callable[[EpisodeLine], bool]) -> Figure:
+        return _by_task(some, is_seeded, holds)
+
+    def by_website(holds: Callable[[EpisodeLine], bool]) -> dict[str, Figure]:
+        return {site: share_of(some, holds) for site, some in sites.items()}
+
     return LiveResults(
-        n_tasks=len(episodes),
+        n_tasks=len({one.website if is_seeded else one.annotation_id for one in episodes}),
+        n_episodes=len(episodes),
         n_verdicts=len(judged),
-        success=share_of_tasks([bool(one.done) for one in judged]),
-        reached=share_of_tasks([bool(one.reached) for one in judged]),
-        unaided=share_of_tasks([bool(one.done) and not one.n_helped for one in judged]) if is_helped else None,
-        by_website={site: share_of_tasks([bool(one.done) for one in judged if one.website == site]) for site in sites},
+        success=share_of(judged, lambda one: bool(one.done)),
+        reached=share_of(judged, lambda one: bool(one.reached)),
+        unaided=share_of(judged, lambda one: bool(one.done) and not one.n_helped) if is_helped else None,
+        by_website=by_website(lambda one: bool(one.done)),
         ends={name: ends[name] for name in ENDS if ends[name]},
         usage=Spending(
             **sums, cost_usd=cost,
             per_success={name: round(value / n_success, 6) for name, value in per.items()} if n_success else None,
         ),
         settings=settings,
+        success_raw_1=share_of(judged, lambda one: one.has_full_reward) if is_seeded else None,
+        raw_1_by_website=by_website(lambda one: one.has_full_reward) if is_seeded else None,
     )  # fmt: skip
 
 
@@ -142,8 +197,12 @@ def report(results: LiveResults, episodes: Sequence[EpisodeLine]) -> str:
     )
     mean = [one.n_steps for one in episodes]
     remark = (
-        "Success is decided by the state of the page where the agent stopped; the sites are small and bundled, so this is no "
-        "reproduction of figures on live sites."
+        MINIWOB_REMARK
+        if results.success_raw_1
+        else (
+            "Success is decided by the state of the page where the agent stopped; the sites are small and bundled, so this is no "
+            "reproduction of figures on live sites."
+        )
     )
     lines = [
         "# Episodes", remark,
@@ -158,7 +217,11 @@ def report(results: LiveResults, episodes: Sequence[EpisodeLine]) -> str:
 
 
 def figure_rows(results: LiveResults) -> list[tuple[str, str, str]]:
-    named = [("success", results.success), ("ever reached", results.reached)]
+    named = [("success", results.success)]
+    if results.success_raw_1 is None:
+        named.append(("ever reached", results.reached))
+    else:
+        named.append(("success, raw reward 1", results.success_raw_1))
     if results.unaided is not None:
         named.append(("unaided", results.unaided))
     return [(name, percent(one.macro), interval_text(one.ci95)) for name, one in named]
