@@ -12,6 +12,7 @@ from seeact_offline.cli.parser import Parser, basic
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files.table import Table
 from seeact_offline.live.episode_results import figure_rows
+from seeact_offline.live.miniwob import MINIWOB
 from seeact_offline.live.running import browse
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import RUN, EvalConfig
@@ -66,6 +67,9 @@ def add_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.max_steps is not None and args.max_steps < 1:
         raise InputError("max_steps", "at least 1", str(args.max_steps))
+    if args.source == MINIWOB and getattr(args, "tasks", None) is not None and not args.tasks.is_file():
+        # its tasks have short names
+        args.tasks = str(args.tasks).split(",")
     config = config_of(args, concurrency=getattr(args, "concurrency", 1))
     found = browse(
         args.source, config=config, seeds=args.seeds, max_steps=args.max_steps, unaided=args.unaided, allow_origins=args.allow_origin,

@@ -14,9 +14,15 @@ import numpy as np
 
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.table import Table
+from seeact_offline.live.baselines import BaselineFigure, baselines
 from seeact_offline.live.stop_rules import ENDS, ERROR, MEANINGS
 from seeact_offline.scoring.inference import interval, wilson
 
+FULL = "raw reward 1"
+STATE_REMARK = (
+    "Success is decided by the state of the page where the agent stopped; the sites are small and bundled, so this is no "
+    "reproduction of figures on live sites."
+)
 MINIWOB_REMARK = (
     "Success is a raw reward above 0 where the agent stopped, as published; some pages give less than 1 for what is half right, so "
     "the second figure asks for 1. An episode whose seed was drawn twice was run once and counts twice."
@@ -100,6 +106,8 @@ class LiveResults(msgspec.Struct, frozen=True):
     success_raw_1: Figure | None = None
     """Of pages with a reward of their own: a raw reward of at least 1. `success` is one above 0."""
     raw_1_by_website: Mapping[str, Figure] | None = None
+    baselines: Mapping[str, BaselineFigure] | None = None
+    """Figures of models that know nothing, over the tasks with a verdict."""
     schema: Literal[1] = 1
 
 
@@ -109,33 +117,25 @@ def share_of_tasks(values: Sequence[bool]) -> Figure:
     >>> share_of_tasks([True, True, False, False]).macro
     0.5
     """
-    return share([[value] for value in values])
+    if not values:
+        return Figure(None, None, None)
+    mean = float(np.mean(values))
+    return Figure(round(mean, 9), round(mean, 9), wilson(mean, len(values)))
 
 
-def share(tasks: Sequence[Sequence[bool]]) -> Figure:
-    """A figure of the values of each task, one an episode.
+def share_of_episodes(tasks: Sequence[Sequence[bool]]) -> Figure:
+    """A figure of several values a task, one an episode.
 
-    >>> share([[True, False], [True, True]]).macro
+    >>> share_of_episodes([[True, False], [True, True]]).macro
     0.75
     """
-    if not tasks:
-        return Figure(None, None, None)
+    if all(len(values) == 1 for values in tasks):
+        return share_of_tasks([value for (value,) in tasks])
     means = np.array([np.mean(values) for values in tasks])
     macro, micro = float(means.mean()), float(np.mean([value for values in tasks for value in values]))
-    if all(len(values) == 1 for values in tasks):
-        ci95 = wilson(macro, len(tasks))
-    else:
-        spread = float(np.mean([np.mean([(value - macro) ** 2 for value in values]) for values in tasks]))
-        ci95 = interval(macro, means, spread, [[float(value) for value in values] for values in tasks]).ci95
+    spread = float(np.mean([np.mean([(value - macro) ** 2 for value in values]) for values in tasks]))
+    ci95 = interval(macro, means, spread, [[float(value) for value in values] for values in tasks]).ci95
     return Figure(round(macro, 9), round(micro, 9), ci95)
-
-
-def _by_task(episodes: Sequence[EpisodeLine], is_seeded: bool, holds: Callable[[EpisodeLine], bool]) -> Figure:
-    tasks: dict[str, list[bool]] = {}
-    for one in episodes:
-        # the pages that are drawn by a seed are a website each
-        tasks.setdefault(one.website if is_seeded else one.annotation_id, []).append(holds(one))
-    return share([*tasks.values()])
 
 
 def summarise(
@@ -161,7 +161,12 @@ def summarise(
     }
 
     def share_of(some: Sequence[EpisodeLine], holds: Callable[[EpisodeLine], bool]) -> Figure:
-        return _by_task(some, is_seeded, holds)
+        if not is_seeded:
+            return share_of_tasks([holds(one) for one in some])
+        tasks: dict[str, list[bool]] = {}
+        for one in some:
+            tasks.setdefault(one.website, []).append(holds(one))
+        return share_of_episodes([*tasks.values()])
 
     def by_website(holds: Callable[[EpisodeLine], bool]) -> dict[str, Figure]:
         return {site: share_of(some, holds) for site, some in sites.items()}
@@ -182,6 +187,7 @@ def summarise(
         settings=settings,
         success_raw_1=share_of(judged, lambda one: one.has_full_reward) if is_seeded else None,
         raw_1_by_website=by_website(lambda one: one.has_full_reward) if is_seeded else None,
+        baselines=baselines(sites) if is_seeded and sites else None,
     )  # fmt: skip
 
 
@@ -191,24 +197,23 @@ def report(results: LiveResults, episodes: Sequence[EpisodeLine]) -> str:
     ends = Table(
         header=("end", "episodes", "meaning"), rows=[(name, str(n), MEANINGS[name]) for name, n in results.ends.items()]
     )
+    full = results.raw_1_by_website or {}
     sites = Table(
-        header=("website", "success"),
-        rows=[(site, percent(figure.macro)) for site, figure in results.by_website.items()],
+        header=("website", "success", *([FULL] if full else [])),
+        rows=[
+            (site, percent(figure.macro), *([percent(full[site].macro)] if full else []))
+            for site, figure in results.by_website.items()
+        ],
     )
     mean = [one.n_steps for one in episodes]
-    remark = (
-        MINIWOB_REMARK
-        if results.success_raw_1
-        else (
-            "Success is decided by the state of the page where the agent stopped; the sites are small and bundled, so this is no "
-            "reproduction of figures on live sites."
-        )
-    )
+    counted_tasks = f"{results.n_tasks} tasks"
+    if results.success_raw_1 is not None:
+        counted_tasks += f", {results.n_episodes} episodes"
     lines = [
-        "# Episodes", remark,
-        f"{results.n_tasks} tasks, {results.n_verdicts} with a verdict; {np.mean(mean) if mean else 0:.1f} steps an episode, "
+        "# Episodes", STATE_REMARK if results.success_raw_1 is None else MINIWOB_REMARK,
+        f"{counted_tasks}, {results.n_verdicts} with a verdict; {np.mean(mean) if mean else 0:.1f} steps an episode, "
         f"{results.usage.calls} calls.",
-        figures.markdown(), "## Ends", ends.markdown(), "## By website", sites.markdown(),
+        figures.markdown(), *_baseline_lines(results), "## Ends", ends.markdown(), "## By website", sites.markdown(),
     ]  # fmt: skip
     failed = [one for one in episodes if not one.has_verdict]
     if failed:
@@ -216,12 +221,24 @@ def report(results: LiveResults, episodes: Sequence[EpisodeLine]) -> str:
     return "\n\n".join(lines) + "\n"
 
 
+def _baseline_lines(results: LiveResults) -> list[str]:
+    if results.baselines is None:
+        return []
+    rows = [(model, percent(one.success), percent(one.success_raw_1)) for model, one in results.baselines.items()]
+    table = Table(header=("model", "success", FULL), rows=rows)
+    return [
+        "## Without knowing anything",
+        "Measured over the same tasks, five seeds each, with agent qwen2.5-vl:",
+        table.markdown(),
+    ]
+
+
 def figure_rows(results: LiveResults) -> list[tuple[str, str, str]]:
     named = [("success", results.success)]
     if results.success_raw_1 is None:
         named.append(("ever reached", results.reached))
     else:
-        named.append(("success, raw reward 1", results.success_raw_1))
+        named.append((FULL, results.success_raw_1))
     if results.unaided is not None:
         named.append(("unaided", results.unaided))
     return [(name, percent(one.macro), interval_text(one.ci95)) for name, one in named]

@@ -106,12 +106,10 @@ def browse(
     config, watch = (config or EvalConfig(concurrency=1)).changed(**options), watch or Watch()
     pilot = {f"{_BUILTIN}{one}": one for one in (ORACLE, RANDOM, SUBMIT)}.get(str(config.model), "")
     is_miniwob = source == MINIWOB
-    if not is_miniwob and (seeds is not None or pilot == SUBMIT):
-        name = "seeds" if seeds is not None else "model"
-        raise InputError(
-            name,
-            sentence=f"{'`seeds`' if seeds is not None else 'builtin/submit'} needs `{MINIWOB}`, whose pages are drawn",
-        )
+    if not is_miniwob and seeds is not None:
+        raise InputError("seeds", sentence=f"`seeds` need `{MINIWOB}`, whose pages are drawn by them")
+    if not is_miniwob and pilot == SUBMIT:
+        raise InputError("model", sentence=f"{_BUILTIN}{SUBMIT} needs `{MINIWOB}`")
     if config.scores is not None:
         raise InputError("scores", sentence="`scores` belong to recorded steps; name a `ranker`")
     if unaided and pilot != ORACLE:
