@@ -29,6 +29,8 @@ LEFT_OUT = frozenset({"button-delay", "chase-circle", "hover-shape", "moving-ite
 """Pages that are no task of the benchmark."""
 SEEDS = 5
 """Episodes a task."""
+STEPS = 10
+"""Most steps of an episode."""
 BENCHMARK_SEED = 42
 SEED_MAX = 2 ^ 32
 """34: an exclusive or in the released code, which draws all seeds below it."""
@@ -160,7 +162,6 @@ class Miniwob(Place):
 
     size = (332, 214)
     clock_runs = True
-    steps = 10
 
     def __init__(self, base: str, presses_submit: bool = False) -> None:
         """`base`: address of the folder. `presses_submit`: the recorded act of every task is to press its submit button."""

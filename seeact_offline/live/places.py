@@ -29,8 +29,6 @@ class Place:
     """Size of the window; None: the agent's own."""
     clock_runs = False
     """False: the time stands still."""
-    steps: int | None = None
-    """Most steps of an episode; None: the agent's own."""
 
     def address(self, task: TaskScript) -> AbstractContextManager[str]:
         """The address to open while the context lasts."""

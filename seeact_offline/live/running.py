@@ -27,7 +27,7 @@ from seeact_offline.grounding.gui_agent import AgentGrounding
 from seeact_offline.live.acting_tasks import BUNDLED, live_tasks, miniwob_episodes
 from seeact_offline.live.episode_results import EpisodeLine, LiveResults, report, summarise
 from seeact_offline.live.episodes import DEADLINE_S, ORACLE, RANDOM, Episode, EpisodeOptions, run_episode
-from seeact_offline.live.miniwob import MINIWOB, SEEDS, SUBMIT, Miniwob, html_folder, miniwob_version
+from seeact_offline.live.miniwob import MINIWOB, SEEDS, STEPS, SUBMIT, Miniwob, html_folder, miniwob_version
 from seeact_offline.live.places import Place
 from seeact_offline.live.speakers import speaker_of
 from seeact_offline.live.stop_rules import ERROR, RULES, SEEACT, StopRules
@@ -97,8 +97,9 @@ def browse(
 ) -> LiveRun:
     """Lets an agent act on the tasks of a source, as the command `browse` does.
 
-    `source`: `sites`, the bundled ones, `miniwob`, or a file of tasks. `seeds`: episodes a task of `miniwob` (default: 5). `options` are fields of `EvalConfig`, which win over `config`: agent, model, split,
-    tasks, cost and `out`; `concurrency` is the number of browsers (default: 1). `max_steps`: in place of the agent's own limit. `unaided`: the oracle gets no help where its language has no words
+    `source`: `sites`, the bundled ones, `miniwob`, or a file of tasks. `seeds`: episodes a task of `miniwob` (default: 5). `options` are fields
+    of `EvalConfig`, which win over `config`: agent, model, split, tasks, cost and `out`; `concurrency` is the number of browsers (default: 1).
+    `max_steps`: in place of the agent's own limit, or the 10 of `miniwob`. `unaided`: the oracle gets no help where its language has no words
     for the recorded act. `keep_rows`: every page that was asked about is a row of `rows.jsonl`, a data set that `eval` reads. `deadline_s`:
     seconds for a step without the model's time; then the browser is killed and the episode begun anew. A folder that holds episodes is
     resumed. Raises InputError for what cannot be used.
@@ -121,9 +122,9 @@ def browse(
     path = find_chromium(browser)
     agent = config.strategy_title
     rules = SEEACT if config.agent == SEEACT_AGENT else RULES.get(config.agent, StopRules())
-    own_steps = Miniwob.steps if is_miniwob else None
-    if max_steps is not None or own_steps is not None:
-        rules = replace(rules, steps=max_steps or own_steps)
+    steps = STEPS if is_miniwob and max_steps is None else max_steps
+    if steps is not None:
+        rules = replace(rules, steps=steps)
     name = f"{_BUILTIN}{pilot}" if pilot else None
     names = [
         "browse",

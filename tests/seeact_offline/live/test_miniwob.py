@@ -205,7 +205,7 @@ class TestPages:
             ("enter-text", "over", 1),
         ]
 
-    @pytest.mark.parametrize("agent", ["seeact", "visualwebarena", "ui-tars"])
+    @pytest.mark.parametrize("agent", ["seeact", "visualwebarena", "uitars"])
     def test_every_kind_of_agent_can_act(self, agent: str, tmp_path: Path) -> None:
         found = run(tmp_path / "run", "builtin/oracle", ["click-test-2"], agent=agent)
         assert [one.has_full_reward for one in found.episodes] == [True]
