@@ -16,8 +16,8 @@ from seeact_offline.agents import Act
 from seeact_offline.grounding import PreparedStep
 from seeact_offline.grounding.conversation import Session
 from seeact_offline.live.acting import ActFailed, carry_out
+from seeact_offline.live.acting_places import Place
 from seeact_offline.live.pages import LiveSession, PageView
-from seeact_offline.live.places import Place
 from seeact_offline.live.speakers import Move, Speaker
 from seeact_offline.live.stop_rules import ANSWERED, ERROR, OVER, STOPPED, StopRules
 from seeact_offline.ranking import Scores

@@ -18,8 +18,8 @@ from urllib.parse import urljoin
 import numpy as np
 
 from seeact_offline.files.extras import install_command
+from seeact_offline.live.acting_places import Judgement, Place
 from seeact_offline.live.pages import LiveSession
-from seeact_offline.live.places import Judgement, Place
 from seeact_offline.recorder.script import Action, TaskScript
 from seeact_offline.records import InputError, Operation
 

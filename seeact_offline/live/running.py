@@ -24,11 +24,11 @@ from seeact_offline.files.journal import Journal
 from seeact_offline.files.whole import replace_text
 from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.gui_agent import AgentGrounding
+from seeact_offline.live.acting_places import Place
 from seeact_offline.live.acting_tasks import BUNDLED, live_tasks, miniwob_episodes
 from seeact_offline.live.episode_results import EpisodeLine, LiveResults, report, summarise
 from seeact_offline.live.episodes import DEADLINE_S, ORACLE, RANDOM, Episode, EpisodeOptions, run_episode
 from seeact_offline.live.miniwob import MINIWOB, SEEDS, STEPS, SUBMIT, Miniwob, html_folder, miniwob_version
-from seeact_offline.live.places import Place
 from seeact_offline.live.speakers import speaker_of
 from seeact_offline.live.stop_rules import ERROR, RULES, SEEACT, StopRules
 from seeact_offline.models import model_name
