@@ -15,6 +15,7 @@ from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files.table import Table
 from seeact_offline.live.episode_results import figure_rows
 from seeact_offline.live.episodes import Decision, Proposal
+from seeact_offline.live.miniwob import MINIWOB
 from seeact_offline.live.running import browse
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import RUN, EvalConfig
@@ -27,14 +28,17 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument(
-        "source", nargs="?", default="sites", metavar="sites|FILE",
-        help="the bundled sites, or a file of tasks with checks as `record` takes it (default: %(default)s)",
+        "source", nargs="?", default="sites", metavar="sites|miniwob|FILE",
+        help="the bundled sites, MiniWoB++, or a file of tasks with checks as `record` takes it (default: %(default)s)",
     )  # fmt: skip
     data = parser.add_argument_group("tasks")
     options.add_fields(data, EvalConfig, "split", "limit", "sample")
     options.add_fields(parser, EvalConfig, "tasks")
+    data.add_argument("--seeds", type=options.positive_int, metavar="N", help="miniwob: episodes a task (default: 5)")
     options.add_question_arguments(parser)
-    add_model_arguments(parser, help="%(known)s, or builtin/random (default: builtin/lexical)")
+    add_model_arguments(
+        parser, help="%(known)s, builtin/random, or for miniwob builtin/submit (default: builtin/lexical)"
+    )
     acting = parser.add_argument_group("acting")
     basic(
         acting.add_argument(
@@ -70,11 +74,14 @@ def add_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.max_steps is not None and args.max_steps < 1:
         raise InputError("max_steps", "at least 1", str(args.max_steps))
+    if args.source == MINIWOB and getattr(args, "tasks", None) is not None and not args.tasks.is_file():
+        # its tasks have short names
+        args.tasks = str(args.tasks).split(",")
     config = config_of(args, concurrency=getattr(args, "concurrency", 1))
     if args.confirm and not sys.stdin.isatty():
         raise InputError("confirm", sentence="`confirm` asks in a terminal, and standard input is none; remove it")
     found = browse(
-        args.source, config=config, max_steps=args.max_steps, unaided=args.unaided, allow_origins=args.allow_origin,
+        args.source, config=config, seeds=args.seeds, max_steps=args.max_steps, unaided=args.unaided, allow_origins=args.allow_origin,
         browser=args.browser, keep_rows=args.keep_rows,
         confirm=_ask if args.confirm else None,
         watch=_AskingWatch() if args.confirm else TerminalWatch(),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from seeact_offline.dataset import TEST_SPLITS, canonical_split
 from seeact_offline.dataset.drawing import draw_tasks
+from seeact_offline.live.miniwob import MINIWOB, RECIPES, SEEDS, episodes_of, html_folder, task_scripts
 from seeact_offline.recorder.origins import Origin
 from seeact_offline.recorder.script import TaskScript, load_script
 from seeact_offline.records import InputError
@@ -28,7 +29,7 @@ def live_tasks(source: str, config: EvalConfig, allowed: frozenset[Origin] = fro
     else:
         paths = [Path(source)]
         if not paths[0].is_file():
-            raise InputError("places", f"{BUNDLED}, or a file of tasks as `record` takes it", repr(source))
+            raise InputError("places", f"{BUNDLED}, {MINIWOB}, or a file of tasks as `record` takes it", repr(source))
     split = canonical_split(config.split)
     splits = TEST_SPLITS if split == "all" else (split,)
     every = [task for path in paths for task in load_script(path)]
@@ -52,6 +53,21 @@ def live_tasks(source: str, config: EvalConfig, allowed: frozenset[Origin] = fro
                 sentence=f"task {task.task!r:.80} starts on {Origin.of(task.start, 'places')}; name it by `allow_origin` to act there",
             )
     return tasks
+
+
+def miniwob_episodes(config: EvalConfig, n_seeds: int | None, is_recorded: bool) -> list[TaskScript]:
+    """The episodes of MiniWoB++ that the configuration selects by their tasks; `n_seeds` of each. One that is drawn twice stands twice.
+
+    `is_recorded`: only tasks with recorded acts will do. Raises InputError for an unknown task, and where the pages are not installed.
+    """
+    folder = html_folder()
+    tasks = _selected(task_scripts(folder), config)
+    if is_recorded and any(task.annotation_id not in RECIPES for task in tasks):
+        raise InputError(
+            "tasks",
+            sentence=f"builtin/oracle has recorded acts for {', '.join(RECIPES)} alone; name some of them by `tasks`",
+        )
+    return episodes_of(tasks, folder, n_seeds or SEEDS)
 
 
 def _selected(tasks: Sequence[TaskScript], config: EvalConfig) -> list[TaskScript]:

@@ -6,7 +6,7 @@ Success counts over episodes with a verdict. One that the browser or a server en
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -14,8 +14,19 @@ import numpy as np
 
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.table import Table
+from seeact_offline.live.baselines import BaselineFigure, baselines
 from seeact_offline.live.stop_rules import ENDS, ERROR, MEANINGS
-from seeact_offline.scoring.inference import wilson
+from seeact_offline.scoring.inference import interval, wilson
+
+FULL = "raw reward 1"
+STATE_REMARK = (
+    "Success is decided by the state of the page where the agent stopped; the sites are small and bundled, so this is no "
+    "reproduction of figures on live sites."
+)
+MINIWOB_REMARK = (
+    "Success is a raw reward above 0 where the agent stopped, as published; some pages give less than 1 for what is half right, so "
+    "the second figure asks for 1. An episode whose seed was drawn twice was run once and counts twice."
+)
 
 
 class EpisodeLine(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -29,6 +40,8 @@ class EpisodeLine(msgspec.Struct, frozen=True, omit_defaults=True):
     done: bool | None
     reached: bool | None
     n_steps: int
+    raw_reward: float | None = None
+    """The page's own reward; None where it gives none."""
     n_unreadable: int = 0
     n_failed_acts: int = 0
     n_helped: int = 0
@@ -46,6 +59,10 @@ class EpisodeLine(msgspec.Struct, frozen=True, omit_defaults=True):
     def has_verdict(self) -> bool:
         return self.end != ERROR
 
+    @property
+    def has_full_reward(self) -> bool:
+        return self.raw_reward is not None and self.raw_reward >= 1
+
 
 class Figure(msgspec.Struct, frozen=True):
     """A share of tasks."""
@@ -55,7 +72,7 @@ class Figure(msgspec.Struct, frozen=True):
     micro: float | None
     """Share of episodes: the same for one episode a task."""
     ci95: tuple[float, float] | None
-    """Wilson's interval over tasks."""
+    """Wilson's interval over tasks; clustered by task where one has several episodes."""
 
 
 class Spending(msgspec.Struct, frozen=True):
@@ -73,7 +90,9 @@ class LiveResults(msgspec.Struct, frozen=True):
     """`results.json` of a run of `browse`."""
 
     n_tasks: int
+    n_episodes: int
     n_verdicts: int
+    """Episodes with a verdict."""
     success: Figure
     """The state held where the agent stopped."""
     reached: Figure
@@ -84,6 +103,11 @@ class LiveResults(msgspec.Struct, frozen=True):
     ends: Mapping[str, int]
     usage: Spending
     settings: Mapping[str, object]
+    success_raw_1: Figure | None = None
+    """Of pages with a reward of their own: a raw reward of at least 1. `success` is one above 0."""
+    raw_1_by_website: Mapping[str, Figure] | None = None
+    baselines: Mapping[str, BaselineFigure] | None = None
+    """Figures of models that know nothing, over the tasks with a verdict."""
     schema: Literal[1] = 1
 
 
@@ -99,34 +123,71 @@ def share_of_tasks(values: Sequence[bool]) -> Figure:
     return Figure(round(mean, 9), round(mean, 9), wilson(mean, len(values)))
 
 
-def summarise(episodes: Sequence[EpisodeLine], settings: Mapping[str, object], is_helped: bool) -> LiveResults:
-    """`is_helped`: the model was the oracle with help."""
+def share_of_episodes(tasks: Sequence[Sequence[bool]]) -> Figure:
+    """A figure of several values a task, one an episode.
+
+    >>> share_of_episodes([[True, False], [True, True]]).macro
+    0.75
+    """
+    if all(len(values) == 1 for values in tasks):
+        return share_of_tasks([value for (value,) in tasks])
+    means = np.array([np.mean(values) for values in tasks])
+    macro, micro = float(means.mean()), float(np.mean([value for values in tasks for value in values]))
+    spread = float(np.mean([np.mean([(value - macro) ** 2 for value in values]) for values in tasks]))
+    ci95 = interval(macro, means, spread, [[float(value) for value in values] for values in tasks]).ci95
+    return Figure(round(macro, 9), round(micro, 9), ci95)
+
+
+def summarise(
+    episodes: Sequence[EpisodeLine], settings: Mapping[str, object], is_helped: bool, is_seeded: bool = False
+) -> LiveResults:
+    """`is_helped`: the model was the oracle with help. `is_seeded`: a website is a task, with several episodes drawn by seeds and a reward of
+    its own; one that was drawn twice stands twice, and was run and paid for once."""
     judged = [one for one in episodes if one.has_verdict]
     ends = Counter(one.end for one in episodes)
-    n_success = sum(bool(one.done) for one in judged)
-    costs = [one.cost_usd for one in episodes if one.calls]
+    run = [*{one.annotation_id: one for one in episodes}.values()]
+    n_success = sum(bool(one.done) for one in run if one.has_verdict)
+    costs = [one.cost_usd for one in run if one.calls]
     cost = None if None in costs else sum(filter(None, costs))
     sums = {
-        "steps": sum(one.n_steps for one in episodes),
-        "calls": sum(one.calls for one in episodes),
-        "prompt_tokens": sum(one.prompt_tokens for one in episodes),
-        "completion_tokens": sum(one.completion_tokens for one in episodes),
+        "steps": sum(one.n_steps for one in run),
+        "calls": sum(one.calls for one in run),
+        "prompt_tokens": sum(one.prompt_tokens for one in run),
+        "completion_tokens": sum(one.completion_tokens for one in run),
     }
     per = {**sums, **({} if cost is None else {"cost_usd": cost})}
-    sites = dict.fromkeys(one.website for one in judged)
+    sites = {
+        site: [one for one in judged if one.website == site] for site in dict.fromkeys(one.website for one in judged)
+    }
+
+    def share_of(some: Sequence[EpisodeLine], holds: Callable[[EpisodeLine], bool]) -> Figure:
+        if not is_seeded:
+            return share_of_tasks([holds(one) for one in some])
+        tasks: dict[str, list[bool]] = {}
+        for one in some:
+            tasks.setdefault(one.website, []).append(holds(one))
+        return share_of_episodes([*tasks.values()])
+
+    def by_website(holds: Callable[[EpisodeLine], bool]) -> dict[str, Figure]:
+        return {site: share_of(some, holds) for site, some in sites.items()}
+
     return LiveResults(
-        n_tasks=len(episodes),
+        n_tasks=len({one.website if is_seeded else one.annotation_id for one in episodes}),
+        n_episodes=len(episodes),
         n_verdicts=len(judged),
-        success=share_of_tasks([bool(one.done) for one in judged]),
-        reached=share_of_tasks([bool(one.reached) for one in judged]),
-        unaided=share_of_tasks([bool(one.done) and not one.n_helped for one in judged]) if is_helped else None,
-        by_website={site: share_of_tasks([bool(one.done) for one in judged if one.website == site]) for site in sites},
+        success=share_of(judged, lambda one: bool(one.done)),
+        reached=share_of(judged, lambda one: bool(one.reached)),
+        unaided=share_of(judged, lambda one: bool(one.done) and not one.n_helped) if is_helped else None,
+        by_website=by_website(lambda one: bool(one.done)),
         ends={name: ends[name] for name in ENDS if ends[name]},
         usage=Spending(
             **sums, cost_usd=cost,
             per_success={name: round(value / n_success, 6) for name, value in per.items()} if n_success else None,
         ),
         settings=settings,
+        success_raw_1=share_of(judged, lambda one: one.has_full_reward) if is_seeded else None,
+        raw_1_by_website=by_website(lambda one: one.has_full_reward) if is_seeded else None,
+        baselines=baselines(sites) if is_seeded and sites else None,
     )  # fmt: skip
 
 
@@ -136,20 +197,23 @@ def report(results: LiveResults, episodes: Sequence[EpisodeLine]) -> str:
     ends = Table(
         header=("end", "episodes", "meaning"), rows=[(name, str(n), MEANINGS[name]) for name, n in results.ends.items()]
     )
+    full = results.raw_1_by_website or {}
     sites = Table(
-        header=("website", "success"),
-        rows=[(site, percent(figure.macro)) for site, figure in results.by_website.items()],
+        header=("website", "success", *([FULL] if full else [])),
+        rows=[
+            (site, percent(figure.macro), *([percent(full[site].macro)] if full else []))
+            for site, figure in results.by_website.items()
+        ],
     )
     mean = [one.n_steps for one in episodes]
-    remark = (
-        "Success is decided by the state of the page where the agent stopped; the sites are small and bundled, so this is no "
-        "reproduction of figures on live sites."
-    )
+    counted_tasks = f"{results.n_tasks} tasks"
+    if results.success_raw_1 is not None:
+        counted_tasks += f", {results.n_episodes} episodes"
     lines = [
-        "# Episodes", remark,
-        f"{results.n_tasks} tasks, {results.n_verdicts} with a verdict; {np.mean(mean) if mean else 0:.1f} steps an episode, "
+        "# Episodes", STATE_REMARK if results.success_raw_1 is None else MINIWOB_REMARK,
+        f"{counted_tasks}, {results.n_verdicts} with a verdict; {np.mean(mean) if mean else 0:.1f} steps an episode, "
         f"{results.usage.calls} calls.",
-        figures.markdown(), "## Ends", ends.markdown(), "## By website", sites.markdown(),
+        figures.markdown(), *_baseline_lines(results), "## Ends", ends.markdown(), "## By website", sites.markdown(),
     ]  # fmt: skip
     failed = [one for one in episodes if not one.has_verdict]
     if failed:
@@ -157,8 +221,24 @@ def report(results: LiveResults, episodes: Sequence[EpisodeLine]) -> str:
     return "\n\n".join(lines) + "\n"
 
 
+def _baseline_lines(results: LiveResults) -> list[str]:
+    if results.baselines is None:
+        return []
+    rows = [(model, percent(one.success), percent(one.success_raw_1)) for model, one in results.baselines.items()]
+    table = Table(header=("model", "success", FULL), rows=rows)
+    return [
+        "## Without knowing anything",
+        "Measured over the same tasks, five seeds each, with agent qwen2.5-vl:",
+        table.markdown(),
+    ]
+
+
 def figure_rows(results: LiveResults) -> list[tuple[str, str, str]]:
-    named = [("success", results.success), ("ever reached", results.reached)]
+    named = [("success", results.success)]
+    if results.success_raw_1 is None:
+        named.append(("ever reached", results.reached))
+    else:
+        named.append((FULL, results.success_raw_1))
     if results.unaided is not None:
         named.append(("unaided", results.unaided))
     return [(name, percent(one.macro), interval_text(one.ci95)) for name, one in named]

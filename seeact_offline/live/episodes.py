@@ -16,13 +16,14 @@ from seeact_offline.agents import Act
 from seeact_offline.grounding import PreparedStep
 from seeact_offline.grounding.conversation import Session
 from seeact_offline.live.acting import ActFailed, carry_out
+from seeact_offline.live.acting_places import Place
 from seeact_offline.live.pages import LiveSession, PageView
 from seeact_offline.live.speakers import Move, Speaker, place_of
-from seeact_offline.live.stop_rules import ANSWERED, ERROR, STOPPED, StopRules
+from seeact_offline.live.stop_rules import ANSWERED, ERROR, OVER, STOPPED, StopRules
 from seeact_offline.ranking import Scores
 from seeact_offline.recorder.browser import Deadline, find, same_box
 from seeact_offline.recorder.browser import carry_out as carry_out_recorded
-from seeact_offline.recorder.origins import Origin, served
+from seeact_offline.recorder.origins import Origin
 from seeact_offline.recorder.script import Action, TaskScript
 from seeact_offline.records import Box, Model, Operation, Step, StepError, Usage
 from seeact_offline.runs.prepare import prepare
@@ -98,6 +99,8 @@ class Episode:
     """Whether the task's state held where the agent stopped; None without a verdict."""
     reached: bool | None = None
     """Whether it held after any action."""
+    raw_reward: float | None = None
+    """The page's own reward, where it gives one."""
     last_png: bytes | None = None
     last_address: str = ""
     usage: Usage = field(default_factory=Usage)
@@ -117,6 +120,7 @@ class EpisodeOptions:
     """What all episodes of a run share."""
 
     rules: StopRules
+    place: Place = field(default_factory=Place)
     pilot: str = ""
     """`oracle`: the model is given the recorded acts; `random`: acts drawn by chance; empty: nothing."""
     helped: bool = True
@@ -146,7 +150,7 @@ def run_episode(
         # what an attempt was asked is paid, whatever became of it
         episode = Episode(task, usage=episode.usage, attempts=attempt)
         try:
-            with served(task.start, task.served) as start:
+            with options.place.address(task) as start:
                 browser = open_browser(start)
                 running = _Running(episode, speaker(), scores, model, ask, options)
                 with Deadline(browser, options.deadline_s) as deadline:
@@ -179,9 +183,11 @@ class _Running:
 
     def run(self, browser: Any, start: str, deadline: Deadline) -> None:
         """Raises Playwright's Error where the browser fails, StepError where the model's server does."""
-        episode, task = self._episode, self._episode.task
+        episode, place = self._episode, self._options.place
         began = time.monotonic()
-        with LiveSession(browser, task, start, self._speaker.size, self._options.allowed) as session:
+        size = place.size or self._speaker.size
+        with LiveSession(browser, episode.task, start, size, self._options.allowed, place.clock_runs) as session:
+            episode.task = session.task = place.begin(session)
             episode.reached = False
             session.rest()
             while not episode.end:
@@ -190,10 +196,13 @@ class _Running:
                 if not episode.end:
                     session.rest()
                     self._tell_events(session)
-                    episode.reached |= session.holds(task.check)
-                    episode.end = self._options.rules.end(self._said, self._carried) or ""
+                    judged = place.judge(session)
+                    episode.reached |= judged.done
+                    by_rule = self._options.rules.end(self._said, self._carried) or ""
+                    episode.end = OVER if judged.is_over else by_rule
                 deadline.restart()
-            episode.done = session.holds(task.check)
+            judged = place.judge(session)
+            episode.done, episode.raw_reward = judged.done, judged.raw_reward
             episode.reached |= episode.done
             episode.last_png, episode.last_address = session.picture(), session.address
             episode.browser_s += time.monotonic() - began - episode.model_s - self._waited_s

@@ -7,10 +7,10 @@ Chromium resize the window once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from msgspec.json import decode, encode
@@ -38,6 +38,15 @@ TRIES = 5
 """Times that a state check is tried: a page that is being replaced destroys the context in which it is evaluated."""
 _MEASURE = f"(inWindow) => JSON.stringify(({MEASURE})(inWindow))"
 """As a text, which Playwright hands over 30 times as fast as the objects."""
+STILL = """() => new Promise((done) => {
+  let timer = setTimeout(finish, 100);
+  const most = setTimeout(finish, 1000);
+  const watch = new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(finish, 100); });
+  watch.observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
+  function finish() { clearTimeout(timer); clearTimeout(most); watch.disconnect(); done(); }
+})"""
+"""Waits until the page has changed nothing for 100 ms, at most one second."""
+T = TypeVar("T")
 DIALOGS = "dismissed"
 """The rule for `confirm` and `prompt`, which is the recorder's too; an `alert` has one button only."""
 
@@ -93,11 +102,19 @@ class LiveSession:
     """One episode in a fresh profile. A context manager."""
 
     def __init__(
-        self, browser: Any, task: TaskScript, start: str, size: tuple[int, int], allowed: frozenset[Origin]
+        self,
+        browser: Any,
+        task: TaskScript,
+        start: str,
+        size: tuple[int, int],
+        allowed: frozenset[Origin],
+        clock_runs: bool = False,
     ) -> None:
-        """`start`: the address to open. `allowed`: origins that an act may lead to, besides that of the start."""
+        """`start`: the address to open. `allowed`: origins that an act may lead to, besides that of the start. `clock_runs`: the time
+        does not stand still, so that pages may change by themselves, and are at rest once they have stopped."""
         self.task, self.start, self.size = task, start, size
         self.base = "" if start == task.start else urlunsplit((*urlsplit(start)[:2], "", "", ""))
+        self._clock_runs = clock_runs
         self._allowed = allowed | {Origin.of(start, "start")}
         self.events: list[str] = []
         """What happened that nobody asked for, in words: dialogs, tabs, downloads."""
@@ -110,7 +127,10 @@ class LiveSession:
             viewport={"width": size[0], "height": size[1]}, locale="en-US", timezone_id="UTC", accept_downloads=False
         )
         self.context.set_default_timeout(1000 * TIMEOUT_S)
-        self.context.clock.set_fixed_time(CLOCK)
+        if clock_runs:
+            self.context.clock.install(time=CLOCK)
+        else:
+            self.context.clock.set_fixed_time(CLOCK)
         self.context.add_init_script(INIT)
         self.context.on("page", self._opened)
 
@@ -194,6 +214,8 @@ class LiveSession:
             page = self.page
             with suppress(TooLong):
                 settle_quietly(page)
+                if self._clock_runs:
+                    page.evaluate(STILL)
             self._await_tabs()
             # a tab may have been opened meanwhile
             if page == self.page:
@@ -211,16 +233,20 @@ class LiveSession:
 
     def holds(self, check: Sequence[Condition]) -> bool:
         """Tells whether all conditions hold on the active tab. Raises Playwright's Error where that cannot be found out."""
+        return self.tried(lambda: all(evaluate(self.page, condition).holds for condition in check))
+
+    def tried(self, work: Callable[[], T]) -> T:
+        """The result of `work`, which is tried again where the page is being replaced. Raises Playwright's Error."""
         from playwright.sync_api import Error
 
         for attempt in range(TRIES):
             try:
-                return all(evaluate(self.page, condition).holds for condition in check)
+                return work()
             except Error:
                 if attempt == TRIES - 1:
                     raise
                 self.rest()
-        return False
+        raise AssertionError
 
     @property
     def address(self) -> str:
@@ -233,16 +259,7 @@ class LiveSession:
 
     def observe(self, uid: str, history: Sequence[str], whole: bool = False) -> PageView:
         """What is seen now. `uid`: the step's id. `history`: the actions so far, as they are told. `whole`: the whole page, not only its window."""
-        from playwright.sync_api import Error
-
-        for attempt in range(TRIES):
-            try:
-                return self._observe(uid, history, whole)
-            except Error:
-                if attempt == TRIES - 1:
-                    raise
-                self.rest()
-        raise AssertionError
+        return self.tried(lambda: self._observe(uid, history, whole))
 
     def _observe(self, uid: str, history: Sequence[str], whole: bool) -> PageView:
         page, tab = self.page, self.tab

@@ -7,9 +7,9 @@ import base64
 import json
 import threading
 import uuid
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -26,7 +26,8 @@ from seeact_offline.files.journal import Journal
 from seeact_offline.files.whole import replace_text
 from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.gui_agent import AgentGrounding
-from seeact_offline.live.acting_tasks import BUNDLED, live_tasks
+from seeact_offline.live.acting_places import Place
+from seeact_offline.live.acting_tasks import BUNDLED, live_tasks, miniwob_episodes
 from seeact_offline.live.episode_results import EpisodeLine, LiveResults, report, summarise
 from seeact_offline.live.episodes import (
     DEADLINE_S,
@@ -39,13 +40,14 @@ from seeact_offline.live.episodes import (
     Proposal,
     run_episode,
 )
+from seeact_offline.live.miniwob import MINIWOB, SEEDS, STEPS, SUBMIT, Miniwob, html_folder, miniwob_version
 from seeact_offline.live.speakers import speaker_of
 from seeact_offline.live.stop_rules import ERROR, RULES, SEEACT, StopRules
 from seeact_offline.models import model_name
 from seeact_offline.models.budget import Budget
 from seeact_offline.ranking import Scores
 from seeact_offline.recorder.browser import find_chromium, launch
-from seeact_offline.recorder.origins import Origin
+from seeact_offline.recorder.origins import Origin, served
 from seeact_offline.recorder.script import TaskScript
 from seeact_offline.records import InputError, Model
 from seeact_offline.runs.ask import ask_each, run_coroutine
@@ -95,6 +97,7 @@ def browse(
     source: str = BUNDLED,
     *,
     config: EvalConfig | None = None,
+    seeds: int | None = None,
     max_steps: int | None = None,
     unaided: bool = False,
     allow_origins: Sequence[str] = (),
@@ -107,40 +110,53 @@ def browse(
 ) -> LiveRun:
     """Lets an agent act on the tasks of a source, as the command `browse` does.
 
-    `source`: `sites`, the bundled ones, or a file of tasks. `options` are fields of `EvalConfig`, which win over `config`: agent, model, split,
-    tasks, cost and `out`; `concurrency` is the number of browsers (default: 1). `max_steps`: in place of the agent's own limit. `unaided`: the oracle gets no help where its language has no words
+    `source`: `sites`, the bundled ones, `miniwob`, or a file of tasks. `seeds`: episodes a task of `miniwob` (default: 5). `options` are fields
+    of `EvalConfig`, which win over `config`: agent, model, split, tasks, cost and `out`; `concurrency` is the number of browsers (default: 1).
+    `max_steps`: in place of the agent's own limit, or the 10 of `miniwob`. `unaided`: the oracle gets no help where its language has no words
     for the recorded act. `keep_rows`: every page that was asked about is a row of `rows.jsonl`, a data set that `eval` reads. `deadline_s`:
     seconds for a step without the model's time; then the browser is killed and the episode begun anew. `confirm`: is given each act (a `Proposal`) before it is carried out, and returns
     `accept`, `reject` (the agent is told as of an act that failed) or `end`, which ends the episode. A folder that holds episodes is
     resumed. Raises InputError for what cannot be used.
     """
     config, watch = (config or EvalConfig(concurrency=1)).changed(**options), watch or Watch()
-    pilot = {f"{_BUILTIN}{one}": one for one in (ORACLE, RANDOM)}.get(str(config.model), "")
+    pilot = {f"{_BUILTIN}{one}": one for one in (ORACLE, RANDOM, SUBMIT)}.get(str(config.model), "")
+    is_miniwob = source == MINIWOB
+    if not is_miniwob and seeds is not None:
+        raise InputError("seeds", sentence=f"`seeds` need `{MINIWOB}`, whose pages are drawn by them")
+    if not is_miniwob and pilot == SUBMIT:
+        raise InputError("model", sentence=f"{_BUILTIN}{SUBMIT} needs `{MINIWOB}`")
     if config.scores is not None:
         raise InputError("scores", sentence="`scores` belong to recorded steps; name a `ranker`")
     if unaided and pilot != ORACLE:
         raise InputError("unaided", sentence="`unaided` needs model builtin/oracle, the only one that is helped")
     if confirm is not None and config.concurrency > 1:
         raise InputError("confirm", sentence="`confirm` asks one person, about one browser; remove `concurrency`")
-    asked = replace(config, model=f"{_BUILTIN}{ORACLE}") if pilot == RANDOM else config
+    asked = replace(config, model=f"{_BUILTIN}{ORACLE}") if pilot in (RANDOM, SUBMIT) else config
     grounding, identity = _grounding(asked)
     allowed = frozenset(Origin.of(url, "allow_origin") for url in allow_origins)
-    tasks = live_tasks(source, config, allowed)
+    tasks = miniwob_episodes(config, seeds, pilot == ORACLE) if is_miniwob else live_tasks(source, config, allowed)
     path = find_chromium(browser)
     agent = config.strategy_title
     rules = SEEACT if config.agent == SEEACT_AGENT else RULES.get(config.agent, StopRules())
-    if max_steps is not None:
-        rules = replace(rules, steps=max_steps)
+    steps = STEPS if is_miniwob and max_steps is None else max_steps
+    if steps is not None:
+        rules = replace(rules, steps=steps)
     name = f"{_BUILTIN}{pilot}" if pilot else None
-    names = ["browse", Path(source).stem, config.split, agent, *(name or model_name(config.model)).split("/")[-2:]]
+    names = [
+        "browse",
+        Path(source).stem,
+        *([] if is_miniwob else [config.split]),
+        agent,
+        *(name or model_name(config.model)).split("/")[-2:],
+    ]
     folder = RunFolder(config.out or Path("runs") / "-".join(map(safe_name, names)))
     settings = model_settings(asked, folder)
     settings.check_limit()
-    manifest = _manifest(source, config, identity, settings, name, rules, unaided, confirm is not None)
+    manifest = _manifest(source, config, identity, settings, name, rules, unaided, confirm is not None, seeds or SEEDS)
     folder.check(manifest.identity)
     shared = EpisodeOptions(
         rules=rules,
-        pilot=pilot,
+        pilot=ORACLE if pilot == SUBMIT else pilot,
         helped=not unaided,
         seed=config.seed,
         top_k=config.top_k,
@@ -151,9 +167,18 @@ def browse(
         confirm=confirm,
     )
     scores = live_scores(asked) if grounding.needs_ranking else None
-    with folder.alone(), settings.spending(folder) as budget:
+    with folder.alone(), settings.spending(folder) as budget, _place(is_miniwob, pilot) as place:
         watch.note(f"{len(tasks)} tasks, agent {agent}, model {name or settings.name}, out {folder.path}")
-        run = _Run(tasks, grounding, asked.strategy.turn2 is not None, scores, settings, shared, path, watch)
+        run = _Run(
+            tasks,
+            grounding,
+            asked.strategy.turn2 is not None,
+            scores,
+            settings,
+            replace(shared, place=place),
+            path,
+            watch,
+        )
         return run.into(folder, manifest, budget, config.concurrency)
 
 
@@ -174,11 +199,24 @@ def _grounding(config: EvalConfig) -> tuple[Grounding, dict[str, Any]]:
     return grounding, opened.identity
 
 
+@contextmanager
+def _place(is_miniwob: bool, pilot: str) -> Iterator[Place]:
+    if not is_miniwob:
+        yield Place()
+        return
+    with served("", html_folder()) as base:
+        yield Miniwob(base, pilot == SUBMIT)
+
+
 def _manifest(
     source: str, config: EvalConfig, identity: Mapping[str, Any], settings: ModelSettings, name: str | None, rules: StopRules,
-    unaided: bool, confirmed: bool,
+    unaided: bool, confirmed: bool, n_seeds: int,
 ) -> Manifest:  # fmt: skip
-    own = {} if source == BUNDLED else {"tasks_digest": file_digest(Path(source))}
+    own: dict[str, Any] = {}
+    if source == MINIWOB:
+        own = {"miniwob": miniwob_version(), "seeds": n_seeds}
+    elif source != BUNDLED:
+        own = {"tasks_digest": file_digest(Path(source))}
     asked = {"model": name} if name else settings.source.identity(settings.options)
     limits = (
         {"rules": msgspec.to_builtins(rules)}
@@ -186,7 +224,7 @@ def _manifest(
         | ({"confirm": True} if confirmed else {})
     )
     shown = {
-        "places": source, "split": config.split, "agent": config.strategy_title, "model": name or settings.name, "seed": config.seed,
+        "places": source, **({"seeds": n_seeds} if source == MINIWOB else {"split": config.split}), "agent": config.strategy_title, "model": name or settings.name, "seed": config.seed,
         "limit": config.limit, **({} if config.sample is None else {"sample": config.sample}), **limits,
     }  # fmt: skip
     made = Made(
@@ -255,7 +293,9 @@ class _Run:
             with worded(f"line {line.number} of {folder.path / EPISODES}, which is no episode"):
                 one = decoded(line.text, EpisodeLine)
             done[one.annotation_id] = one
-        left = [task for task in self._tasks if not _is_done(done.get(task.annotation_id))]
+        # an episode that is drawn twice is run once
+        tasks = [*{task.annotation_id: task for task in self._tasks}.values()]
+        left = [task for task in tasks if not _is_done(done.get(task.annotation_id))]
         pays = (folder.content().get("made") if folder.manifest.exists() else msgspec.to_builtins(manifest.made)) or {}
         model = self._settings.open(budget, pays.get("run", ""))
         folder.claim(manifest)
@@ -288,9 +328,9 @@ class _Run:
                 with (
                     journal,
                     rows if self._options.keep_rows else nullcontext(),
-                    self._watch.counting(len(self._tasks), "browse", "episodes") as progress,
+                    self._watch.counting(len(tasks), "browse", "episodes") as progress,
                 ):
-                    for _ in range(len(self._tasks) - len(left)):
+                    for _ in range(len(tasks) - len(left)):
                         progress.advance("", resumed=True)
                     return await ask_each(left, work, keep, max(1, len(lanes)), has_room=budget.has_room)
             finally:
@@ -308,13 +348,11 @@ class _Run:
         if not kept and not complete:
             raise budget.too_small()
         # those of an earlier command that are not asked for now stay
-        others = [one for name, one in done.items() if name not in wanted]
-        replace_text(
-            folder.path / EPISODES, "".join(f"{msgspec.json.encode(one).decode()}\n" for one in [*kept, *others])
-        )
-        _gather(folder.path, [one.annotation_id for one in [*kept, *others]])
-        is_helped = self._options.pilot == ORACLE and self._options.helped
-        results = summarise(kept, manifest.settings, is_helped)
+        lines = [done[name] for name in dict.fromkeys([*wanted, *done]) if name in done]
+        replace_text(folder.path / EPISODES, "".join(f"{msgspec.json.encode(one).decode()}\n" for one in lines))
+        _gather(folder.path, [one.annotation_id for one in lines])
+        is_helped = manifest.settings["model"] == f"{_BUILTIN}{ORACLE}" and self._options.helped
+        results = summarise(kept, manifest.settings, is_helped, isinstance(self._options.place, Miniwob))
         replace_text(folder.path / "results.json", json.dumps(msgspec.to_builtins(results), indent=2) + "\n")
         replace_text(folder.path / "report.md", report(results, kept))
         return LiveRun(folder.path, tuple(kept), results, len(wanted) - len(kept), budget.known)
@@ -357,7 +395,8 @@ def _line(episode: Episode) -> EpisodeLine:
     verdict = None if episode.end == ERROR else episode.done
     return EpisodeLine(
         annotation_id=episode.task.annotation_id, task=episode.task.task, website=episode.task.website, domain=episode.task.domain,
-        end=episode.end, done=verdict, reached=None if episode.end == ERROR else episode.reached, n_steps=len(steps),
+        end=episode.end, done=verdict, reached=None if episode.end == ERROR else episode.reached,
+        raw_reward=None if episode.end == ERROR else episode.raw_reward, n_steps=len(steps),
         n_unreadable=sum(bool(step.failure) for step in steps), n_failed_acts=sum(bool(step.problem) and not step.failure for step in steps),
         n_helped=episode.n_helped, detail=episode.detail, answer=episode.answer, attempts=episode.attempts, calls=usage.calls,
         prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens, cost_usd=usage.cost_usd,

@@ -141,7 +141,8 @@ class WebSpeaker:
                 element, answer = windows.landed(label, answer)
         extra = dict(act.extra)
         if act.kind == "scroll":
-            extra.setdefault("pixels", self._web.agent.view.step)
+            # a share of the window, which a place may make smaller
+            extra.setdefault("pixels", self._web.agent.view.step * view.size[1] / self.size[1])
         if act.kind == "type" and self._web.presses_enter:
             extra["enter"] = True
         text = act.text or ""

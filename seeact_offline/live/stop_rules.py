@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-ANSWERED, STOPPED, LIMIT = "answered", "stopped", "limit"
+ANSWERED, STOPPED, OVER, LIMIT = "answered", "stopped", "over", "limit"
 UNREADABLE, REPEATED, NO_OP, ERROR = "unreadable", "repeated", "no_op", "error"
-ENDS = (ANSWERED, STOPPED, LIMIT, UNREADABLE, REPEATED, NO_OP, ERROR)
+ENDS = (ANSWERED, STOPPED, OVER, LIMIT, UNREADABLE, REPEATED, NO_OP, ERROR)
 """Names of ends. An error is the browser's or a server's, and no verdict."""
 MEANINGS = {
     ANSWERED: "the agent gave a final answer",
     STOPPED: "the agent said that it was done; of the oracle without help also: its language has no words for the next act",
+    OVER: "the page ended the task by itself, solved or failed",
     LIMIT: "the most steps of its rules",
     UNREADABLE: "three replies in a row without an action",
     REPEATED: "the same action several times in a row",

@@ -60,5 +60,5 @@ def test_what_cannot_be_acted_on_is_refused_before_a_browser_starts(
 
 
 def test_a_source_that_does_not_exist_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="places: expected sites, or a file of tasks"):
+    with pytest.raises(InputError, match="places: expected sites, miniwob, or a file of tasks"):
         act(tmp_path / "no.json", tmp_path / "run")

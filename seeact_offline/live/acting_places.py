@@ -1,0 +1,43 @@
+"""Where an episode takes place: how its page is begun, and what judges it."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from seeact_offline.agents.screens import Size
+from seeact_offline.live.pages import LiveSession
+from seeact_offline.recorder.origins import served
+from seeact_offline.recorder.script import TaskScript
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdict on a page as it is now."""
+
+    done: bool
+    is_over: bool = False
+    """True if the page has ended the episode by itself."""
+    raw_reward: float | None = None
+    """The page's own reward; None where it gives none."""
+
+
+class Place:
+    """Sites whose state is checked: the bundled ones, and those of a task script."""
+
+    size: Size | None = None
+    """Size of the window; None: the agent's own."""
+    clock_runs = False
+    """False: the time stands still."""
+
+    def address(self, task: TaskScript) -> AbstractContextManager[str]:
+        """The address to open while the context lasts."""
+        return served(task.start, task.served)
+
+    def begin(self, session: LiveSession) -> TaskScript:
+        """Begins the task on the page that was opened, and returns it as the agent is told it."""
+        return session.task
+
+    def judge(self, session: LiveSession) -> Judgement:
+        """Raises Playwright's Error where the state cannot be found out."""
+        return Judgement(session.holds(session.task.check))
