@@ -17,7 +17,7 @@ from seeact_offline.grounding import PreparedStep
 from seeact_offline.grounding.conversation import Session
 from seeact_offline.live.acting import ActFailed, carry_out
 from seeact_offline.live.pages import LiveSession, PageView
-from seeact_offline.live.speakers import Move, Speaker
+from seeact_offline.live.speakers import Move, Speaker, history_line
 from seeact_offline.live.stop_rules import ANSWERED, ERROR, STOPPED, StopRules
 from seeact_offline.ranking import Scores
 from seeact_offline.recorder.browser import Deadline, find, same_box
@@ -347,7 +347,7 @@ class _Running:
         done = move.failure is None and not problem
         self._said.append(move.said or None)
         self._carried.append(done or helped)
-        self._history.append(self._told(view, move) if not (helped and recorded) else _words(recorded, view))
+        self._history.append(history_line(view, move) if not (helped and recorded) else _words(recorded, view))
         if move.failure is not None and not helped:
             self._history.pop()
         said = move.said if not (helped and recorded) else f"(help) {_words(recorded, view)}"
@@ -360,16 +360,6 @@ class _Running:
         if self._episode.steps:
             self._episode.steps[-1] = replace(self._episode.steps[-1], events=tuple(session.events))
         session.events.clear()
-
-    def _told(self, view: PageView, move: Move) -> str:
-        """The action in the words of the data set, for agents that are told a history."""
-        answer = move.answer
-        if move.element is None or not answer.op:
-            return move.said
-        role, name = view.names.get(move.element, ("", ""))
-        element = next((one for one in view.record.elements if one.backend_node_id == move.element), None)
-        value = f": {answer.value}" if answer.value else ""
-        return f"[{role or (element.tag if element else '')}]  {name[:80]} -> {answer.op}{value}"
 
 
 def _words(recorded: Action, view: PageView) -> str:

@@ -107,12 +107,12 @@ def browse(
     if unaided and pilot != ORACLE:
         raise InputError("unaided", sentence="`unaided` needs model builtin/oracle, the only one that is helped")
     asked = replace(config, model=f"{_BUILTIN}{ORACLE}") if pilot == RANDOM else config
-    grounding, identity = _grounding(asked)
+    grounding, identity = acting_grounding(asked)
     allowed = frozenset(Origin.of(url, "allow_origin") for url in allow_origins)
     tasks = live_tasks(source, config, allowed)
     path = find_chromium(browser)
     agent = config.strategy_title
-    rules = SEEACT if config.agent == SEEACT_AGENT else RULES.get(config.agent, StopRules())
+    rules = rules_of(config)
     if max_steps is not None:
         rules = replace(rules, steps=max_steps)
     name = f"{_BUILTIN}{pilot}" if pilot else None
@@ -140,7 +140,12 @@ def browse(
         return run.into(folder, manifest, budget, config.concurrency)
 
 
-def _grounding(config: EvalConfig) -> tuple[Grounding, dict[str, Any]]:
+def rules_of(config: EvalConfig) -> StopRules:
+    """The rules of the agent that a configuration names."""
+    return SEEACT if config.agent == SEEACT_AGENT else RULES.get(config.agent, StopRules())
+
+
+def acting_grounding(config: EvalConfig) -> tuple[Grounding, dict[str, Any]]:
     """The grounding, and what identifies it. Raises InputError for one without a language for acting."""
     if config.strategy_name == "oracle" or config.own("replay_turn1") is not None or config.ungrounded:
         name = "ungrounded" if config.ungrounded else config.grounding
