@@ -179,7 +179,11 @@ class _Model:
             opened.enter_context(folder.alone())
             self.model = settings.open(opened.enter_context(settings.spending(folder)))
             self._loop = asyncio.new_event_loop()
-            Thread(target=self._loop.run_forever, daemon=True).start()
+            thread = Thread(target=self._loop.run_forever, daemon=True)
+            thread.start()
+            # the last one is called first
+            opened.callback(self._loop.close)
+            opened.callback(thread.join)
             opened.callback(self._loop.call_soon_threadsafe, self._loop.stop)
             opened.callback(lambda: self.run(self.model.aclose()))
             self._resources = opened.pop_all()

@@ -1,7 +1,7 @@
 """A BrowserGym observation as a live page's view, and what an agent does there as BrowserGym's calls.
 
 Sources: BrowserGym 0.14 (core/observation.py, core/env.py, core/action/functions.py). Taking an observation writes attributes on every
-element of the page; they are taken off again here. The picture may be larger than the window (MiniWoB's by half); a point is in the
+element of the page; they are taken off again here. What they add to the accessibility tree stays: nameless groups. The picture may be larger than the window (MiniWoB's by half); a point is in the
 picture's pixels, as BrowserGym's calls take it.
 """
 
@@ -47,6 +47,8 @@ class GymPage:
     """The page with boxes in the picture's pixels and without marks."""
     bids: Mapping[int, str]
     """The row's ids -> BrowserGym's."""
+    focused: str
+    """BrowserGym's id of the element that has the focus; empty for none."""
     window: tuple[float, float]
     """Width and height that the page has, in the picture's pixels."""
 
@@ -101,7 +103,7 @@ def page_of_observation(
     )  # fmt: skip
     names = {one.id: (one.role, one.name) for one in reversed(read.nodes) if one.id is not None}
     view = PageView(record, file.getvalue(), picture.size, address, dict(numbers), tab, names)
-    return GymPage(view, tree, bids, (width * scale, height * scale))
+    return GymPage(view, tree, bids, observation["focused_element_bid"], (width * scale, height * scale))
 
 
 def _unmarked(node: Node) -> dict[str, str]:
@@ -225,7 +227,11 @@ def _field_of(page: GymPage, deed: Deed) -> Node | None:
                 return one
         if deed.point is None:
             return next((one for one in page.tree.walk() if one.backend_node_id == number), None)
-    return None if deed.point is None else _field_at(page, deed.point, "select", "input")
+    if deed.point is not None:
+        return _field_at(page, deed.point, "select", "input")
+    return next(
+        (one for one in page.tree.walk() if page.focused and page.bids.get(one.backend_node_id) == page.focused), None
+    )
 
 
 def _field_at(page: GymPage, point: Point, *tags: str) -> Node | None:
