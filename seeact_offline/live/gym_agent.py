@@ -1,4 +1,4 @@
-"""Our agents in BrowserGym's environments and AgentLab's studies, without importing either before an agent is made.
+"""Our agents in BrowserGym's environments and AgentLab's studies, without importing either but for the set of actions.
 
 The interface is BrowserGym's (experiments/agent.py: `action_set`, `obs_preprocessor`, `get_action`) and AgentLab's (agents/agent_args.py).
 The page comes from the observation alone, so no column `layout` is there: WebVoyager's marks know no cursor and no covering. The
@@ -13,6 +13,7 @@ import logging
 from collections.abc import Coroutine, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from threading import Thread
 from typing import Any, ClassVar, TypeVar
@@ -87,9 +88,6 @@ class GymAgent:
     """An agent in one episode."""
 
     def __init__(self, model: _Model) -> None:
-        from browsergym.core.action.highlevel import HighLevelActionSet
-
-        self.action_set = HighLevelActionSet(list(ACTIONS), multiaction=True, retry_with_force=True)
         self._model, self._speaker = model, speaker_of(model.grounding)
         self._rules = replace(rules_of(model.config), steps=NO_LIMIT)
         self._history: list[str] = []
@@ -98,6 +96,13 @@ class GymAgent:
         self._numbers: dict[NodeKey, int] = {}
         self._home = self._end = ""
         self._remarks: set[str] = set()
+
+    @cached_property
+    def action_set(self) -> Any:
+        """BrowserGym's set of the actions that its calls name; `to_python_code` is the environment's `action_mapping`."""
+        from browsergym.core.action.highlevel import HighLevelActionSet
+
+        return HighLevelActionSet(list(ACTIONS), multiaction=True, retry_with_force=True)
 
     def obs_preprocessor(self, observation: Mapping[str, Any]) -> dict[str, Any]:
         """The observation without a page of Playwright, which cannot be pickled."""

@@ -132,7 +132,7 @@ def calls(page: GymPage, deeds: Sequence[Deed], home: str) -> str:
 
 
 def _calls(page: GymPage, deed: Deed, home: str) -> Iterator[str]:
-    kind, text, tab = deed.kind, deed.text.strip(), page.view.tab
+    kind, text = deed.kind, deed.text.strip()
     if kind in ("click", "double", "right", "hover"):
         yield _pointing(page, deed)
     elif kind in ("type", "select", "clear"):
@@ -158,7 +158,7 @@ def _calls(page: GymPage, deed: Deed, home: str) -> Iterator[str]:
     elif kind in ("wait", "zoom"):
         yield "noop()"
     else:
-        raise ActFailed(f"nothing is known of an act {kind!r} in tab {tab}")
+        raise ActFailed(f"nothing is known of an act {kind!r}")
 
 
 def _pointing(page: GymPage, deed: Deed) -> str:

@@ -9,7 +9,7 @@ import io
 import json
 import pickle
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from seeact_offline.live.acting import ActFailed, Deed
 from seeact_offline.live.gym_agent import GymAgentArgs, gym_agent_args
 from seeact_offline.live.gym_pages import SELECT_ALL, GymPage, calls, page_of_observation, task_of
 from seeact_offline.live.pages import NodeKey
-from seeact_offline.records import InputError
+from seeact_offline.records import Completion, InputError, OutOfBudget, Usage
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
 from tests.scripted import Scripted
@@ -166,9 +166,85 @@ def test_names_of_an_agent_can_be_hashed_and_pickled() -> None:
         gym_agent_args(agent="webvoyager", model="builtin/oracle")
 
 
+SAYS = '<tool_call>\n{"name": "computer_use", "arguments": %s}\n</tool_call>'
+
+
+def say(**arguments: Any) -> str:
+    return SAYS % json.dumps(arguments)
+
+
+@pytest.fixture
+def args(tmp_path: Path) -> Iterator[Callable[..., GymAgentArgs]]:
+    made: list[GymAgentArgs] = []
+
+    def make(*replies: str, **options: Any) -> GymAgentArgs:
+        made.append(gym_agent_args(**{"agent": "qwen2.5-vl", "model": Scripted(*replies), "out": tmp_path, **options}))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def test_a_reply_becomes_an_action_and_the_past_is_told(observation: dict[str, Any], args: Any) -> None:
+    model = Scripted(say(action="left_click", coordinate=[100, 55]), say(action="terminate", status="success"))
+    agent = args(model=model).make_agent()
+    seen = agent.obs_preprocessor(observation | {"page": object()})
+    action, info = agent.get_action(pickle.loads(pickle.dumps(seen)))
+    assert action.startswith("mouse_click(")
+    assert info["stats"]["calls"] == 1
+    assert agent.get_action(seen)[0] == "send_msg_to_user('success')"
+    asked = "".join(str(message) for message in model.requests[1].messages)
+    assert "Buy -> CLICK" in asked
+    assert agent.get_action(seen) == (None, {"extra_info": {"end": "stopped"}})
+
+
+def test_three_replies_that_say_nothing_end_the_episode(observation: dict[str, Any], args: Any) -> None:
+    agent = args("?", "?", "?").make_agent()
+    assert [agent.get_action(observation)[0] for _ in range(4)] == ["noop()", "noop()", "noop()", None]
+
+
+def test_web_agents_hear_that_an_action_failed(observation: dict[str, Any], args: Any) -> None:
+    model = Scripted(*["Thought: Buy.\nAction: Click [0]"] * 2)
+    agent = args(agent="webvoyager", model=model).make_agent()
+    agent.get_action(observation)
+    agent.get_action(observation | {"last_action_error": "TimeoutError"})
+    assert any("cannot be carried out" in str(message) for message in model.requests[1].messages)
+
+
+def test_a_limit_of_cost_holds_over_all_episodes(observation: dict[str, Any], args: Any) -> None:
+    class Dear(Scripted):
+        def next_answer(self) -> Completion:
+            return Completion(
+                self.answers.pop(0), Usage(calls=1, prompt_tokens=1000, completion_tokens=1000, cost_usd=0.6)
+            )
+
+    named = args(model=Dear("?", "?"), max_cost=1.0)
+    tasks = [observation | {"goal_object": [{"type": "text", "text": text}]} for text in ("One", "Two")]
+    named.make_agent().get_action(tasks[0])
+    with pytest.raises(OutOfBudget, match=r"0\.6000 of 1\.0 USD are spent"):
+        named.make_agent().get_action(tasks[1])
+
+
+def test_one_process_works_in_a_folder(args: Any) -> None:
+    args().make_agent()
+    with pytest.raises(InputError, match="another process"):
+        args().make_agent()
+
+
+def test_what_makes_it_another_task_is_said_once(
+    observation: dict[str, Any], args: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    observation["dom_object"]["documents"][0]["layout"]["bounds"][0][3] -= 87
+    agent = args("?", "?").make_agent()
+    for _ in range(2):
+        agent.get_action(observation)
+    (said,) = [one.getMessage() for one in caplog.records if one.name.endswith("gym_agent")]
+    assert said.startswith("87 of the picture's 300 rows")
+
+
 # --- real episodes ---
 
-SAYS = '<tool_call>\n{"name": "computer_use", "arguments": %s}\n</tool_call>'
 MINIWOB = {
     "click-test": [("#subbtn", "")],
     "click-button": [("button:text-is('submit'), input[value='submit']", "")],
@@ -240,9 +316,8 @@ def marked(test: Any) -> Any:
 
 @marked
 @pytest.mark.parametrize("name", MINIWOB)
-def test_right_replies_of_a_model_that_points_are_rewarded(name: str, miniwob: Any, tmp_path: Path) -> None:
+def test_right_replies_of_a_model_that_points_are_rewarded(name: str, miniwob: Any, args: Any) -> None:
     model = Scripted()
-    args = gym_agent_args(agent="qwen2.5-vl", model=model, out=tmp_path)
     grounding = open_strategy(EvalConfig(agent="qwen2.5-vl", model=model)).grounding
     assert isinstance(grounding, AgentGrounding)
     sent = grounding.agent.view.resize.apply((498, 321))
@@ -251,11 +326,10 @@ def test_right_replies_of_a_model_that_points_are_rewarded(name: str, miniwob: A
         place, text = MINIWOB[name][step]
         box = env.unwrapped.page.locator(place).first.bounding_box()
         x, y = (box["x"] + box["width"] / 2) / 332 * sent[0], (box["y"] + box["height"] / 2) / 214 * sent[1]
-        said = [{"action": "left_click", "coordinate": [round(x), round(y)]}]
-        said += [{"action": "type", "text": text}] if text else []
-        model.answers.append("\n".join(SAYS % json.dumps(one) for one in said))
+        click = say(action="left_click", coordinate=[round(x), round(y)])
+        model.answers.append(f"{click}\n{say(action='type', text=text)}" if text else click)
 
-    assert run(miniwob, name, args, prompt) == (1.0, True)
+    assert run(miniwob, name, args(model=model), prompt) == (1.0, True)
 
 
 @marked
@@ -269,5 +343,5 @@ def test_right_replies_of_a_model_that_points_are_rewarded(name: str, miniwob: A
     ],
 )
 def test_agents_that_name_elements_are_rewarded(options: dict[str, str], miniwob: Any, tmp_path: Path) -> None:
-    args = gym_agent_args(**options, model="builtin/lexical", out=tmp_path)
-    assert run(miniwob, "click-button", args) == (1.0, True)
+    named = gym_agent_args(**options, model="builtin/lexical", out=tmp_path)
+    assert run(miniwob, "click-button", named) == (1.0, True)
