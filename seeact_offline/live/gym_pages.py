@@ -94,7 +94,8 @@ def page_of_observation(
     cleaned, address = clean(tree, Box(0, 0, *picture.size)), observation["url"]
     read = accessibility_tree(observation["axtree_object"]["nodes"], ids, "")
     website = urlsplit(address).hostname or "page"
-    made = {"page_state": PageState(address, (round(width), round(height)), (left, top)), "accessibility_tree": read}
+    state = PageState(address, (round(width * scale), round(height * scale)), (left * scale, top * scale))
+    made = {"page_state": state, "accessibility_tree": read}
     record = StepRecord(
         annotation_id="gym", action_uid=uid, task=task, website=website, domain="", subdomain="", index=len(history),
         actions=(*history, ""), operation=Operation("CLICK"), raw_html="", cleaned_html=cleaned_html(cleaned),
@@ -110,13 +111,12 @@ def _unmarked(node: Node) -> dict[str, str]:
     """An element's attributes without what was written on it. What a field holds was written over its `value` too, and is known besides."""
     kept = {name: one for name, one in node.attributes.items() if name != BID and not name.startswith(MARKS)}
     value, kind = kept.get("value"), kept.get("type", "text").lower()
-    text = "".join(below.text for below in node.walk())
     written = {
         "input": kind not in VALUED or value == "on",
         "textarea": True,
         "select": True,
         "li": value == "0",
-        "option": xml_text(value or "") == xml_text(text),
+        "option": node.tag == "option" and xml_text(value or "") == xml_text("".join(one.text for one in node.walk())),
     }
     if not value or written.get(node.tag, False):
         kept.pop("value", None)
