@@ -6,7 +6,7 @@ that label, or the one most like it, as a click on the place of an entry changes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
@@ -133,13 +133,17 @@ def _select_at(session: LiveSession, deed: Deed) -> ElementHandle | None:
 
 def _choose(handle: ElementHandle, text: str) -> None:
     """Chooses the option of this label, or the one most like it. Raises ActFailed where none is like it."""
-    labels: list[str] = handle.evaluate(_LABELS)
+    handle.select_option(index=entry_like(handle.evaluate(_LABELS), text))
+
+
+def entry_like(labels: Sequence[str], text: str) -> int:
+    """The place of the label that says this, or of the one most like it. Raises ActFailed where none is like it."""
     wanted = " ".join(text.split())
     alike = [SequenceMatcher(None, wanted.lower(), label.lower()).ratio() for label in labels]
     best = labels.index(wanted) if wanted in labels else max(range(len(labels)), key=alike.__getitem__, default=None)
     if best is None or (wanted not in labels and alike[best] < 0.3):
         raise ActFailed(f"the list has no entry like {wanted[:40]!r}")
-    handle.select_option(index=best)
+    return best
 
 
 def _click(session: LiveSession, deed: Deed) -> None:
@@ -217,13 +221,18 @@ def _clear(session: LiveSession, deed: Deed) -> None:
 
 
 def _press(session: LiveSession, deed: Deed) -> None:
+    session.page.keyboard.press(keys_of(deed))
+
+
+def keys_of(deed: Deed) -> str:
+    """The keys that a deed presses together, in Playwright's names. Raises ActFailed."""
     keys = str(deed.extra.get("keys") or deed.text)
     # some languages put names in a list, a blank or a plus sign between them
     parts = [part.strip().strip("'\"") for part in keys.strip("[]").replace(",", "+").replace(" ", "+").split("+")]
     names = [KEYS.get(part.lower(), part) for part in parts if part]
     if not names:
         raise ActFailed("expected the name of a key")
-    session.page.keyboard.press("+".join(names))
+    return "+".join(names)
 
 
 def _scroll(session: LiveSession, deed: Deed) -> None:

@@ -18,7 +18,7 @@ from seeact_offline.grounding.conversation import Session
 from seeact_offline.live.acting import ActFailed, carry_out
 from seeact_offline.live.acting_places import Place
 from seeact_offline.live.pages import LiveSession, PageView
-from seeact_offline.live.speakers import Move, Speaker, place_of
+from seeact_offline.live.speakers import Move, Speaker, history_line, place_of
 from seeact_offline.live.stop_rules import ANSWERED, ERROR, OVER, STOPPED, StopRules
 from seeact_offline.ranking import Scores
 from seeact_offline.recorder.browser import Deadline, find, same_box
@@ -410,7 +410,7 @@ class _Running:
         self._said.append(move.said or None)
         # a person's no is no step in vain (SeeAct)
         self._carried.append(done or helped or problem == REJECTED)
-        self._history.append(self._told(view, move) if not (helped and recorded) else _words(recorded))
+        self._history.append(history_line(view, move) if not (helped and recorded) else _words(recorded))
         if move.failure is not None and not helped:
             self._history.pop()
         said = move.said if not (helped and recorded) else f"(help) {_words(recorded)}"
@@ -423,16 +423,6 @@ class _Running:
         if self._episode.steps:
             self._episode.steps[-1] = replace(self._episode.steps[-1], events=tuple(session.events))
         session.events.clear()
-
-    def _told(self, view: PageView, move: Move) -> str:
-        """The action in the words of the data set, for agents that are told a history."""
-        answer = move.answer
-        if move.element is None or not answer.op:
-            return move.said
-        role, name = view.names.get(move.element, ("", ""))
-        element = next((one for one in view.record.elements if one.backend_node_id == move.element), None)
-        value = f": {answer.value}" if answer.value else ""
-        return f"[{role or (element.tag if element else '')}]  {name[:80]} -> {answer.op}{value}"
 
 
 def _place_in_words(view: PageView, move: Move) -> str:

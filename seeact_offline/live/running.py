@@ -132,12 +132,12 @@ def browse(
     if confirm is not None and config.concurrency > 1:
         raise InputError("confirm", sentence="`confirm` asks one person, about one browser; remove `concurrency`")
     asked = replace(config, model=f"{_BUILTIN}{ORACLE}") if pilot in (RANDOM, SUBMIT) else config
-    grounding, identity = _grounding(asked)
+    grounding, identity = acting_grounding(asked)
     allowed = frozenset(Origin.of(url, "allow_origin") for url in allow_origins)
     tasks = miniwob_episodes(config, seeds, pilot == ORACLE) if is_miniwob else live_tasks(source, config, allowed)
     path = find_chromium(browser)
     agent = config.strategy_title
-    rules = SEEACT if config.agent == SEEACT_AGENT else RULES.get(config.agent, StopRules())
+    rules = rules_of(config)
     steps = STEPS if is_miniwob and max_steps is None else max_steps
     if steps is not None:
         rules = replace(rules, steps=steps)
@@ -182,7 +182,12 @@ def browse(
         return run.into(folder, manifest, budget, config.concurrency)
 
 
-def _grounding(config: EvalConfig) -> tuple[Grounding, dict[str, Any]]:
+def rules_of(config: EvalConfig) -> StopRules:
+    """The rules of the agent that a configuration names."""
+    return SEEACT if config.agent == SEEACT_AGENT else RULES.get(config.agent, StopRules())
+
+
+def acting_grounding(config: EvalConfig) -> tuple[Grounding, dict[str, Any]]:
     """The grounding, and what identifies it. Raises InputError for one without a language for acting."""
     if config.strategy_name == "oracle" or config.own("replay_turn1") is not None or config.ungrounded:
         name = "ungrounded" if config.ungrounded else config.grounding

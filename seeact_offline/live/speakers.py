@@ -279,6 +279,17 @@ def _further_act(result: GroundingResult) -> Act | None:
     return None
 
 
+def history_line(view: PageView, move: Move) -> str:
+    """The action in the words of the data set, for agents that are told a history."""
+    answer = move.answer
+    if move.element is None or not answer.op:
+        return move.said
+    role, name = view.names.get(move.element, ("", ""))
+    element = next((one for one in view.record.elements if one.backend_node_id == move.element), None)
+    value = f": {answer.value}" if answer.value else ""
+    return f"[{role or (element.tag if element else '')}]  {name[:80]} -> {answer.op}{value}"
+
+
 def _words(deed: Deed) -> str:
     """A deed in words, for trajectories and rules.
 
