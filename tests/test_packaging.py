@@ -37,10 +37,10 @@ FLOORS = (
     {"__main__"},
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-"""Imported name -> name of the distribution, if they differ."""
 HOSTS = {"browsergym"}
 """Packages that call ours, in an environment of their own: its playwright excludes that of the extra `record`."""
 DISTRIBUTIONS = {"PIL": "pillow", "huggingface_hub": "huggingface-hub", "skimage": "scikit-image", "yaml": "pyyaml"}
+"""Imported name -> name of the distribution, if they differ."""
 
 
 class Import(NamedTuple):
