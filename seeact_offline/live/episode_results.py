@@ -198,8 +198,9 @@ def report(results: LiveResults, episodes: Sequence[EpisodeLine]) -> str:
         header=("end", "episodes", "meaning"), rows=[(name, str(n), MEANINGS[name]) for name, n in results.ends.items()]
     )
     full = results.raw_1_by_website or {}
+    unit = "task" if full else "website"
     sites = Table(
-        header=("website", "success", *([FULL] if full else [])),
+        header=(unit, "success", *([FULL] if full else [])),
         rows=[
             (site, percent(figure.macro), *([percent(full[site].macro)] if full else []))
             for site, figure in results.by_website.items()
@@ -213,7 +214,7 @@ def report(results: LiveResults, episodes: Sequence[EpisodeLine]) -> str:
         "# Episodes", STATE_REMARK if results.success_raw_1 is None else MINIWOB_REMARK,
         f"{counted_tasks}, {results.n_verdicts} with a verdict; {np.mean(mean) if mean else 0:.1f} steps an episode, "
         f"{results.usage.calls} calls.",
-        figures.markdown(), *_baseline_lines(results), "## Ends", ends.markdown(), "## By website", sites.markdown(),
+        figures.markdown(), *_baseline_lines(results), "## Ends", ends.markdown(), f"## By {unit}", sites.markdown(),
     ]  # fmt: skip
     failed = [one for one in episodes if not one.has_verdict]
     if failed:
