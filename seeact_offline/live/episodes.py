@@ -37,6 +37,10 @@ FIND_MS = 2_000
 """Milliseconds for a recorded element to appear."""
 CLICKED = frozenset({"a", "button", "summary", "label", "li", "td"})
 TYPED = frozenset({"input", "textarea"})
+_IS_MET = """(e, [x, y]) => {
+  const met = e.getRootNode().elementFromPoint(x, y);
+  return met !== null && (e.contains(met) || (met.contains(e) && met !== document.body && met !== document.documentElement));
+}"""
 _HAS_FOCUS = "(e) => e === document.activeElement"
 T = TypeVar("T")
 Ask = Callable[[Coroutine[Any, Any, T]], T]
@@ -229,7 +233,7 @@ class _Running:
         deadline.pause()
         move = self._asked(prepared, view, ideal, bool(hit))
         deadline.restart()
-        helps = needs_help or not (recorded is None or ideal is not None or self._says(move, recorded, step))
+        helps = needs_help or not (recorded is None or ideal is not None or self._says(session, move, recorded, step))
         helped = False
         problem = self._refusal(view, move, recorded if helps and self._options.helped else None, deadline)
         if problem:
@@ -341,8 +345,8 @@ class _Running:
         assert key is not None
         return [key.backend], None, view.step([key.backend], operation)
 
-    def _says(self, move: Move, recorded: Action, step: Step) -> bool:
-        """Tells whether the move is the recorded act: the element, the operation, the value, and nothing else."""
+    def _says(self, session: LiveSession, move: Move, recorded: Action, step: Step) -> bool:
+        """Tells whether the move is the recorded act: the element, which nothing covers, the operation, the value, and nothing else."""
         operation, positives = recorded.operation, step.truth.positives
         if move.failure is not None or len(move.deeds) != 1 or move.element not in positives:
             return False
@@ -354,7 +358,10 @@ class _Running:
         # nothing is pressed after a choice
         if op == "TYPE" and deed.extra.get("enter"):
             return False
-        return operation.op == "CLICK" or deed.text.removesuffix("\n") == operation.value
+        if operation.op != "CLICK":
+            return deed.text.removesuffix("\n") == operation.value
+        # a recorded click waits until the element is met
+        return deed.point is None or bool(find(session.page, recorded).evaluate(_IS_MET, list(deed.point)))
 
     def _help(self, session: LiveSession, recorded: Action) -> str:
         from playwright.sync_api import Error
@@ -407,7 +414,9 @@ class _Running:
         self, session: LiveSession, view: PageView, move: Move, problem: str, helped: bool, recorded: Action | None
     ) -> None:
         done = move.failure is None and not problem
-        self._said.append(move.said or None)
+        # what is carried out in an agent's place breaks none of its rules
+        helped_by = f"recorded act {self._recorded}" if helped else None
+        self._said.append(helped_by or move.said or None)
         # a person's no is no step in vain (SeeAct)
         self._carried.append(done or helped or problem == REJECTED)
         self._history.append(history_line(view, move) if not (helped and recorded) else _words(recorded))

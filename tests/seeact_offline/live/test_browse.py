@@ -153,6 +153,25 @@ def test_the_oracle_finishes_what_was_recorded(agent: str, tmp_path: Path) -> No
     assert one.n_helped == (agent == "webvoyager")
 
 
+def test_acts_in_the_oracles_place_break_no_rule(tmp_path: Path) -> None:
+    page = PAGE.replace(
+        "<p id=said", "<iframe srcdoc='<button>Inside</button>' style='margin-top: 400px'></iframe><p id=said"
+    )
+    inside = {"op": "CLICK", "selector": "button", "frame": "iframe"}
+    script = write_site(tmp_path / "site", page, steps=[inside] * 5 + [CLICK])
+    (one,) = run(script, tmp_path / "run", "builtin/oracle", "visualwebarena").episodes
+    assert (one.done, one.end, one.n_helped) == (True, "answered", 5)
+
+
+def test_a_click_that_something_covers_is_not_said_to_be_the_recorded_one(tmp_path: Path) -> None:
+    cover = "<div style='position: fixed; left: 0; top: 0; width: 260px; height: 75px; z-index: 9'>Wait</div>"
+    page = PAGE.replace("<p id=said", f"{cover}<p id=said").replace(
+        "</script></body>", "setTimeout(() => document.querySelector('div').remove(), 9000);</script></body>"
+    )
+    found = run(write_site(tmp_path / "site", page), tmp_path / "run", "builtin/oracle")
+    assert (found.episodes[0].done, found.episodes[0].n_helped) == (True, 1)
+
+
 def test_without_help_the_oracle_ends_where_its_language_has_no_words(tmp_path: Path) -> None:
     page = PAGE.replace(
         "<p id=said", "<iframe srcdoc='<button>Inside</button>' style='margin-top: 400px'></iframe><p id=said"
