@@ -37,8 +37,10 @@ def check_separate(train: Split, tests: Any | None = None) -> tuple[str, ...]:
     for name in () if tests is None and is_single else TEST_SPLITS:
         try:
             test = open_split(train.dataset if tests is None else tests, name)
-        except DatasetError:
-            continue
+        except DatasetError as error:
+            if error.argument == "split":
+                continue
+            raise (error if tests is None else error.renamed("test_data")) from None
         _refuse_shared(seen, name, _seen(test))
         compared.append(name)
     if is_single and (named := _named_test(train.dataset)) is not None:
