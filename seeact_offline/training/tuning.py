@@ -99,7 +99,8 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
     how = baseline.evaluation(asked)
     _check_evaluation(asked, how, compared, watch)
     prepare_torch(asked.resolved_recipe, asked.running)
-    based = _with_base(asked, baseline, split, held_out)
+    with room_to_write(asked.out):
+        based = _with_base(asked, baseline, split, held_out)
     opened = baseline.open(based, split)
     identity = {**known, **opened.identity, **known}
     check_out(asked.out, identity, asked.resume)

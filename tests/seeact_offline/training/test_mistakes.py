@@ -21,7 +21,8 @@ from tests import tiny_models
 from tests.seeact_offline.training.conftest import write_dataset
 from tests.seeact_offline.training.test_training_rows import write_ranks
 
-pytestmark = pytest.mark.slow
+# a busy machine may take long to load torch and save the bases
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 AT_MOST_S = 10.0
 """Seconds of a processor for each."""
@@ -109,7 +110,7 @@ REFUSED = [
     ("--small --dataset TRAIN --test-data TRAIN", "--test-data: expected a data set with a split of ", ""),
     ("--small --dataset TRAIN --test-data TORN_DATA", "cannot read ", "test_task"),
     ("--base TORN_T5", "--base: expected a whole model, got TORN_T5/model.safetensors, which ends after ", " bytes"),
-    ("--base LACKING_T5", "--base: expected a whole model, got LACKING_T5, which lacks 1 of its weights, ", " first"),
+    ("--base LACKING_T5", "--base: expected a whole model, got LACKING_T5, which lacks ", " of its weights, "),
     ("--base SHARDED_T5", "--base: expected a whole model, got SHARDED_T5/model-00002-of-00002.safetensors, which lacks ", "index"),
     ("--baseline blip2 --base TORN_BLIP2", "--base: expected a whole model, got TORN_BLIP2/model.safetensors, ", ""),
     ("--baseline blip2 --base LACKING_BLIP2", "--base: expected a whole model, got LACKING_BLIP2, which lacks 1 ", ""),
