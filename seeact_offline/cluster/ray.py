@@ -145,14 +145,14 @@ class RayEngine:
         """Every step, in the order in which they finish; new scores are in the journal. Raises InputError."""
         import ray
 
-        register = ray.remote(num_cpus=0, max_restarts=-1)(Register).remote(self._attempts)
+        register: Any = ray.remote(num_cpus=0, max_restarts=-1)(Register).remote(self._attempts)
         with worded_errors():
             pipeline = self._pipeline(split.shards(), journal.keys, register)
             for batch in pipeline.iter_batches(batch_size=None, batch_format="pyarrow"):
                 for piece in batch.column(COLUMN):
                     for outcome in unpacked(piece.as_py()):
                         yield keep(outcome, journal)
-            lost = ray.get(register.n_lost.remote())
+            lost = int(ray.get(register.n_lost.remote()))
         if lost:
             self._note(f"{counted(lost, 'worker')} died and had a successor, to which unfinished work went")
 
