@@ -53,7 +53,7 @@ def check_model(kind: Any, folder: Path, argument: str = "base", *, attention: s
     _check_whole(report, folder, argument)
     if attention is not None:
         try:
-            with quiet():
+            with quiet(), torch.device("meta"):
                 type(model)._from_config(model.config, attn_implementation=attention)
         # as `load_part`
         except (ImportError, ValueError) as error:

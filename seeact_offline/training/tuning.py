@@ -102,7 +102,8 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
     with room_to_write(asked.out):
         based = _with_base(asked, baseline, split, held_out)
     opened = baseline.open(based, split)
-    identity = {**known, **opened.identity, **known}
+    scores = None if asked.scores is None else file_digest(asked.scores)
+    identity = {**known, "scores": scores, **opened.identity, **known}
     check_out(asked.out, identity, asked.resume)
     kept = {**identity, "dataset_version": split.content_digest}
     with room_to_write(asked.out), prepared_once(asked.out, lambda: prepared(asked.out / DATA, kept) is not None):
@@ -180,7 +181,6 @@ def _identity(asked: FineTuning, baseline: Baseline, split: Split) -> dict[str, 
         **recipe,
         "dataset_fingerprint": split.fingerprint,
         "limit": asked.limit,
-        "scores": None if asked.scores is None else file_digest(asked.scores),
         **({"base": asdict(asked.base)} if isinstance(asked.base, SmallBase) else {}),
     }
 
