@@ -10,6 +10,7 @@ import gc
 import json
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ import numpy as np
 from filelock import FileLock
 
 from seeact_offline.files.whole import replace_text
-from seeact_offline.models.hf_folder import first_line, has_safetensors
+from seeact_offline.models.hf_folder import has_safetensors
 from seeact_offline.records import InputError
 from seeact_offline.replies.elimination_answer import read_answer
 from seeact_offline.runs.ranking import JOURNAL
@@ -50,6 +51,8 @@ OF_CLAIM = (RANKS, f"{RANKS}{JOURNAL}")
 """Files that are reused without asking what made them."""
 UNWRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Errors of a disk that is full, or of a limit to its use."""
+NO_ROOM = 2**20
+"""Bytes; a disk with fewer is full."""
 LORA_DROPOUT = 0.05
 KEPT_CHECKPOINTS = 2
 
@@ -160,7 +163,7 @@ def room_to_write(out: Path) -> Iterator[None]:
         yield
     # safetensors, torch and pyarrow each have errors of their own
     except Exception as error:
-        reason = _unwritten(error)
+        reason = _unwritten(error, out)
         if not reason:
             raise
         place = getattr(error, "filename", None) or out
@@ -172,17 +175,18 @@ def room_to_write(out: Path) -> Iterator[None]:
         raise InputError("out", sentence=sentence) from error
 
 
-def _unwritten(error: BaseException | None) -> str:
-    """What kept a file from being written to its end; empty for any other error."""
+def _unwritten(error: BaseException | None, out: Path) -> str:
+    """What kept a file in the folder from being written to its end; empty for any other error."""
     while error is not None:
         code = error.errno if isinstance(error, OSError) else None
         named = re.search(r"(?i)\b(?:os error|errno) (\d+)", str(error))
         for number in (code, int(named[1]) if named else None):
             if number in UNWRITTEN:
                 return os.strerror(number)
-        if "PytorchStreamWriter failed" in str(error):
-            # torch does not say why
-            return first_line(error)
+        # torch does not say why
+        if "inline_container.cc" in str(error):
+            is_full = shutil.disk_usage(next(path for path in (out, *out.parents) if path.exists())).free < NO_ROOM
+            return os.strerror(errno.ENOSPC) if is_full else "a file was cut short"
         error = error.__cause__ or error.__context__
     return ""
 

@@ -157,7 +157,7 @@ def test_card_states_the_recipe_the_data_and_what_was_reached(tuned: FineTuningR
     assert open_split(tuned_dataset(tuned), "train").fingerprint in card
     assert "finetune --small" in card
     assert "The averages that the protocol quotes" in card
-    assert "| cross_task | mindact | bm25 | first task only | 2 |" in card
+    assert "| cross_task | mindact | bm25 | first task only | 2 |" in " ".join(card.split())
     assert SAMPLE not in card
     assert (tuned.folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
 
@@ -303,7 +303,7 @@ def test_a_disk_without_room_for_a_checkpoint_is_one_sentence(part: str, dataset
     size = (base / "model.safetensors").stat().st_size
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     # the optimizer's state is twice the weights
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2 if part == "model.safetensors" else size * 3 // 2, limits[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size - 100 if part == "model.safetensors" else size * 3 // 2, limits[1]))
     try:
         with pytest.raises(InputError) as caught:
             fine_tune(asked(dataset, tmp_path / "out", base=str(base)))
