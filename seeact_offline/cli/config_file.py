@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,20 +17,44 @@ if TYPE_CHECKING:
 
 
 def apply_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
-    """Makes the file's values the parser's defaults. Raises InputError for an unknown option or an unreadable file."""
+    """Makes the file's values the parser's defaults. Raises InputError for an unknown option, an unreadable file, and options that exclude each
+    other, be both in the file or one of them typed."""
     path = _named(words).config
     if path is None:
         # the parser says that its value is missing
         return
     values = read_settings("config", path)
     options = {name.lstrip("-"): action for action in parser._actions for name in action.option_strings}
+    named: dict[str, str] = {}
     for name, value in values.items():
         action = options.get(str(name).replace("_", "-"))
         if action is None or action.dest in {"config", "help", "batch"}:
             hint = did_you_mean(str(name).replace("_", "-"), ", ".join(options))
             raise InputError("config", f"options of this command in {path}", f"{short(name)}{hint}")
-        parser.set_defaults(**{action.dest: _converted(action, value, path)})
+        converted = _converted(action, value, path)
+        parser.set_defaults(**{action.dest: converted})
         action.required = False
+        if converted is not False:
+            named[action.dest] = f"`{action.dest}` in {path}"
+    _check_exclusions(parser, named, words)
+
+
+def _check_exclusions(parser: argparse.ArgumentParser, named: Mapping[str, str], words: Sequence[str]) -> None:
+    """Raises InputError as the parser does, which looks at what is typed alone. `named`: the file's options, in words."""
+    typed = {word.partition("=")[0] for word in words}
+    for group in parser._mutually_exclusive_groups:
+        found = {}
+        for action in group._group_actions:
+            # what is typed wins where both name the same
+            if typed & {*action.option_strings}:
+                found[action.dest] = f"`{action.dest}`"
+            elif action.dest in named:
+                found[action.dest] = named[action.dest]
+        if len(found) > 1:
+            first, second, *_ = found.values()
+            raise InputError("config", sentence=f"use {first} or {second}, not both")
+        if found:
+            group.required = False
 
 
 def load_strategies(words: Sequence[str]) -> list[Strategy]:

@@ -70,7 +70,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_recipe(parser: argparse.ArgumentParser) -> None:
     recipe = parser.add_argument_group(
-        RECIPE, "left out: as published for flan-t5 and blip2; those of --small; ours for vlm and web-agent"
+        RECIPE,
+        "left out: MindAct's for flan-t5, and for blip2, of which none are published; those of --small; ours for vlm and web-agent",
     )
     options.add_fields(recipe, Recipe, *words_of(Recipe))
 
@@ -139,9 +140,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _stopped(out: Path) -> str:
     """A sentence on what a training that was stopped has saved."""
-    from seeact_offline.training.trainer import last_checkpoint
+    from seeact_offline.training.trainer import is_trained, last_checkpoint
 
-    if (out / "model.safetensors").exists():
+    if is_trained(out):
         return f"stopped: the trained model is saved in {out}; its evaluation is not finished"
     saved = last_checkpoint(out)
     if saved is None:

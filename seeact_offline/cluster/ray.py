@@ -12,9 +12,10 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -41,6 +42,7 @@ from seeact_offline.ranking.pipeline import ScoreJournal, StepRanking, keep
 from seeact_offline.ranking.rankers import model_threads, parts_of, uses_torch
 from seeact_offline.records import InputError, StepKey
 from seeact_offline.runs.engines import Workers
+from seeact_offline.scoring.report import counted
 
 STEPS_AT_ONCE = 8
 """Steps in one Ray task: some MB of pages, or a second of a GPU."""
@@ -52,6 +54,10 @@ DESCRIBERS_A_READER = 8
 CHECK_S = 20.0
 """Seconds for a cluster to answer; Ray itself would try for minutes."""
 CONNECT_S = 5.0
+LOST_STATUS = 2
+"""Exit status where Ray's process on this machine dies: that of an error in one sentence."""
+Note = Callable[[str], None]
+"""Hears of a remark."""
 ATTEMPTS = 3
 """Times that work whose workers die is begun; Ray itself would never stop trying."""
 
@@ -109,6 +115,7 @@ class RayEngine:
         opener: Opener = open_ranker,
         steps_at_once: int = STEPS_AT_ONCE,
         attempts: int = ATTEMPTS,
+        note: Note = lambda text: None,
     ) -> None:
         """Every scoring worker calls `opener`, so it must be importable there by its name."""
         self.crew = crew
@@ -116,6 +123,7 @@ class RayEngine:
         self._opener = opener
         self._steps_at_once = steps_at_once
         self._attempts = attempts
+        self._note = note
         self._threads = model_threads(ranker)
 
     @cached_property
@@ -135,17 +143,22 @@ class RayEngine:
 
     def rank(self, split: Split, journal: ScoreJournal) -> Iterator[StepRanking]:
         """Every step, in the order in which they finish; new scores are in the journal. Raises InputError."""
+        import ray
+
+        register: Any = ray.remote(num_cpus=0, max_restarts=-1)(Register).remote(self._attempts)
         with worded_errors():
-            pipeline = self._pipeline(split.shards(), journal.keys)
+            pipeline = self._pipeline(split.shards(), journal.keys, register)
             for batch in pipeline.iter_batches(batch_size=None, batch_format="pyarrow"):
                 for piece in batch.column(COLUMN):
                     for outcome in unpacked(piece.as_py()):
                         yield keep(outcome, journal)
+            lost = int(ray.get(register.n_lost.remote()))
+        if lost:
+            self._note(f"{counted(lost, 'worker')} died and had a successor, to which unfinished work went")
 
-    def _pipeline(self, parts: list[Shard], known: frozenset[StepKey]) -> Any:
+    def _pipeline(self, parts: list[Shard], known: frozenset[StepKey], register: Any) -> Any:
         import ray.data
 
-        register = ray.remote(num_cpus=0, max_restarts=-1)(Register).remote(self._attempts)
         describe = DescribeStage(known, register)
         score = ScoreStage(self._opener, self._ranker, self.digest, self._threads, register)
         pieces = sum(-(-len(some.places) // self._steps_at_once) for some in parts)
@@ -181,10 +194,13 @@ def _pool(workers: int, pieces: int) -> Any:
 
 
 @contextmanager
-def open_engine(ranker: str, workers: Workers, opener: Opener = open_ranker) -> Iterator[RayEngine]:
-    """Connects to Ray, or starts one on this machine, and disconnects at the end. Raises InputError. `opener`: see RayEngine."""
+def open_engine(
+    ranker: str, workers: Workers, opener: Opener = open_ranker, note: Note = lambda text: None
+) -> Iterator[RayEngine]:
+    """Connects to Ray, or starts one on this machine, and disconnects at the end. Raises InputError. `opener`: see RayEngine. `note`:
+    hears of lost workers."""
     cpus = (workers.score or 1) + (workers.describe or 1) + 1
-    with connected(workers.address, cpus) as ray:
+    with connected(workers.address, cpus, note) as ray:
         logging.getLogger("ray.data").setLevel(logging.CRITICAL)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -193,22 +209,46 @@ def open_engine(ranker: str, workers: Workers, opener: Opener = open_ranker) -> 
         context.print_on_execution_start = False
         # every row is a block and a task of its own, already of the right size
         context.target_max_block_size = 1
-        yield RayEngine(ranker, rank_workers(workers, cluster_size(ray), ranker), opener)
+        yield RayEngine(ranker, rank_workers(workers, cluster_size(ray), ranker), opener, note=note)
 
 
 # --- Ray itself ------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
-def connected(address: str | None, cpus: int) -> Iterator[Any]:
+def connected(address: str | None, cpus: int, note: Note) -> Iterator[Any]:
     """The module `ray`, connected inside. See `Workers.address`; `cpus`: what a Ray of our own has at least, as to Ray these are
-    shares, not processors. Raises InputError."""
+    shares, not processors. Where Ray's process on this machine dies, `note` says so, and this process ends. Raises InputError."""
     ray = _import_ray()
     _connect(ray, address, max(os.cpu_count() or 1, cpus))
+    is_over = threading.Event()
+    line = _line_to_raylet(ray)
+    threading.Thread(target=_end_with_raylet, args=(line, is_over, note), daemon=True).start()
     try:
         yield ray
     finally:
+        is_over.set()
+        line.close()
         ray.shutdown()
+
+
+def _line_to_raylet(ray: Any) -> socket.socket:
+    """An open connection to Ray's process on this machine, which ends when that dies, however it does."""
+    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    # it is said nothing
+    line.connect(ray._private.worker.global_worker.node.raylet_socket_name)
+    return line
+
+
+def _end_with_raylet(line: socket.socket, is_over: threading.Event, note: Note) -> None:
+    """Waits until the raylet is gone. Ray itself would end this process some seconds later, without a word."""
+    with suppress(OSError):
+        line.recv(1)
+    if not is_over.is_set():
+        note("Ray's process on this machine died, and with it this command: the same command resumes from here")
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(LOST_STATUS)
 
 
 def _import_ray() -> Any:

@@ -19,6 +19,7 @@ from typing import Any
 from seeact_offline.cluster.ray import (
     ATTEMPTS,
     ClusterSize,
+    Note,
     cluster_size,
     connected,
     first_line,
@@ -69,11 +70,13 @@ def ask_workers(workers: Workers, room: ClusterSize, is_loaded: bool, concurrenc
 
 
 @asynccontextmanager
-async def open_worker_pool(asking: AskTask, workers: Workers) -> AsyncIterator[RayWorkerPool]:
-    """Connects to Ray, or starts one on this machine; inside, its workers ask. Raises InputError."""
-    with connected(workers.address, workers.score or 1) as ray:
+async def open_worker_pool(
+    asking: AskTask, workers: Workers, note: Note = lambda text: None
+) -> AsyncIterator[RayWorkerPool]:
+    """Connects to Ray, or starts one on this machine; inside, its workers ask. `note`: hears of lost workers. Raises InputError."""
+    with connected(workers.address, workers.score or 1, note) as ray:
         askers = ask_workers(workers, cluster_size(ray), asking.is_loaded, asking.options.concurrency)
-        opened = RayWorkerPool(asking, askers)
+        opened = RayWorkerPool(asking, askers, note=note)
         try:
             yield opened
         finally:
@@ -83,10 +86,13 @@ async def open_worker_pool(asking: AskTask, workers: Workers) -> AsyncIterator[R
 class RayWorkerPool:
     """Asks steps on a connected Ray. Belongs to one event loop."""
 
-    def __init__(self, asking: AskTask, askers: AskWorkers, attempts: int = ATTEMPTS) -> None:
+    def __init__(
+        self, asking: AskTask, askers: AskWorkers, attempts: int = ATTEMPTS, note: Note = lambda text: None
+    ) -> None:
         """Raises InputError for a model that cannot be sent to another process."""
         self.askers = askers
         self._attempts = attempts
+        self._note = note
         threads = model_threads(asking.model) if asking.is_loaded else None
         self._workers = [
             _Worker(_starting(asking.shared(places), asking.identity, threads, askers.gpus_each))
@@ -148,8 +154,9 @@ class RayWorkerPool:
                 raise InputError(
                     "engine", sentence=f"no worker started within {START_S:.0f} s; the same command resumes from here"
                 )
-        except _WorkerLost:
-            worker.renew(actor)
+        except _WorkerLost as error:
+            if worker.renew(actor):
+                self._note(f"a worker died ({error}) and has a successor; its steps are asked again")
             raise
         finally:
             if worker in self._workers:
@@ -193,11 +200,13 @@ class _Worker:
             return False
         return True
 
-    def renew(self, lost: Any) -> None:
-        """Replaces a lost actor, unless another of its steps has done so."""
-        if self.actor is lost:
-            self.end()
-            self._begin()
+    def renew(self, lost: Any) -> bool:
+        """Replaces a lost actor; False where another of its steps has done so."""
+        if self.actor is not lost:
+            return False
+        self.end()
+        self._begin()
+        return True
 
     def end(self) -> None:
         import ray

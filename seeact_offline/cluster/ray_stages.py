@@ -133,6 +133,10 @@ class Register:
             return ""
         return f"{stage} the steps from {first} on killed {self._attempts} workers; all that is scored is kept"
 
+    def n_lost(self) -> int:
+        """How often work was begun again."""
+        return sum(n - 1 for n in self._begun.values())
+
 
 def _begin(register: Any, stage: str, first: StepKey) -> None:
     """Raises InputError when the work has cost too many workers already."""

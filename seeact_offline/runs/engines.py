@@ -15,9 +15,10 @@ from seeact_offline.records import Model, Step
 LOCAL = "local"
 """Names this process."""
 RANKING_ENGINES = Doors({"ray": "seeact_offline.cluster.ray:open_engine"})
-"""Name -> function of a ranker's name, `Workers` and an opener of rankers, which opens a `ranking.pipeline.Engine`."""
+"""Name -> function of a ranker's name, `Workers`, an opener of rankers and a function that hears of lost workers, which opens a
+`ranking.pipeline.Engine`."""
 ASKING_ENGINES = Doors({"ray": "seeact_offline.cluster.ray_asking:open_worker_pool"})
-"""Name -> function of an `AskTask` and `Workers`, which opens a pool whose `ask(step, scores)` asks a step."""
+"""Name -> function of an `AskTask`, `Workers` and a function that hears of lost workers, which opens a pool whose `ask(step, scores)` asks a step."""
 ENGINES = (LOCAL, *RANKING_ENGINES)
 
 

@@ -147,7 +147,7 @@ async def _engine(
         yield lambda step: ask(step, scores, model)
         return
     async with ASKING_ENGINES[run.asking.engine](
-        AskTask(run.model.spec, replace(run.model.options, run=run.id), ask), run.asking.workers
+        AskTask(run.model.spec, replace(run.model.options, run=run.id), ask), run.asking.workers, watch.note
     ) as workers:
         watch.note(str(workers.askers))
 

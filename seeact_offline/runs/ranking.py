@@ -265,7 +265,7 @@ def open_engine(config: RankConfig, watch: Watch) -> Iterator[Engine]:
         return
     workers = Workers(config.address, config.score_workers, config.describe_workers, config.gpus_per_worker)
     opener = partial(open_ranker, dtype=config.dtype, backend=config.backend)
-    with RANKING_ENGINES[config.engine](config.ranker_name, workers, opener) as engine:
+    with RANKING_ENGINES[config.engine](config.ranker_name, workers, opener, watch.note) as engine:
         watch.note(str(engine.crew))
         yield engine
 

@@ -45,7 +45,7 @@ class FineTuning:
     test_data: Any | None = None
     """Data whose test splits no training step may be from, and on which the model is evaluated; None: `dataset`."""
     evaluate: tuple[str, ...] = TEST_SPLITS
-    """Splits of the full evaluation at the end."""
+    """Splits of the full evaluation at the end; of all three those that the data has."""
     eval_ranker: str | None = None
     eval_scores: Path | None = None
     """The ranker, or the score file, of their candidates."""
@@ -79,10 +79,6 @@ class OpenBaseline(Protocol):
     def identity(self) -> Mapping[str, Any]:
         """All that its weights depend on besides recipe and data, as JSON can hold it."""
 
-    @property
-    def evaluation(self) -> Mapping[str, Any]:
-        """Fields of `EvalConfig` with which the trained model is asked."""
-
     def maker(self, held_out: frozenset[str], watch: Watch) -> QuestionMaker:
         """Writes the files that its questions need, and returns their maker. `held_out`: tasks not trained on."""
 
@@ -103,6 +99,8 @@ class Baseline:
     """Raises InputError for unusable options, before anything is written."""
     load: Callable[[FineTuning], Any]
     """Loads the base's model as it is before it is trained. Raises InputError."""
+    evaluation: Callable[[FineTuning], Mapping[str, Any]]
+    """Gives the fields of `EvalConfig` with which the trained model is asked."""
     small: Callable[[SmallBase, Any], tuple[Any, Any]]
     """Builds a small model with random weights for a tokenizer of `train_tokenizer`; and its own tokenizer or processor."""
     learns: str

@@ -24,7 +24,7 @@ from seeact_offline.models.hf_folder import digest
 from seeact_offline.records import InputError
 from seeact_offline.runs.watch import Watch
 from seeact_offline.training.baseline import Baseline, FineTuning
-from seeact_offline.training.bases import base_folder, load_model, load_part, loading_options
+from seeact_offline.training.bases import base_folder, check_model, load_model, load_part, loading_options
 from seeact_offline.training.examples import check_tokenizer
 from seeact_offline.training.mindact_rows import CUT, LEARNS, MultiChoice, evaluation_fields, open_multichoice
 from seeact_offline.training.page_pictures import Pictures, kept_pictures
@@ -85,21 +85,17 @@ def open_blip2(
 
     Raises InputError (`base`, `side`, `language`).
     """
-    from transformers import AutoConfig, Blip2Config, Blip2ForConditionalGeneration, Blip2Processor
+    from transformers import Blip2ForConditionalGeneration, Blip2Processor
 
+    _check_kind(base)
     folder = base_folder(base)
-    config = load_part(AutoConfig, folder)
-    text = getattr(config, "text_config", None)
-    if not isinstance(config, Blip2Config) or getattr(text, "model_type", None) != "t5":
-        got = f"{base}, of type {config.model_type}" + (f" with {text.model_type}" if text is not None else "")
-        raise InputError("base", "a BLIP-2 with a T5 as its language part", got)
     model = load_model(Blip2ForConditionalGeneration, folder, **loading)
     processor = load_part(Blip2Processor, folder)
     _check_pictures(model, processor, base)
     if side is not None:
         _bring_to(model, processor, side)
     if language is not None:
-        _take_language(model, processor, base_folder(language, "language"), loading)
+        _take_language(model, processor, _language_folder(language), loading)
     processor.tokenizer.chat_template = TEMPLATE
     processor.tokenizer.padding_side = "right"
     # the Trainer pads answers that it generates while it evaluates; they are the language part's
@@ -107,6 +103,16 @@ def open_blip2(
     model.language_model.generation_config.max_new_tokens = NEW_TOKENS
     model.vision_model.requires_grad_(False)
     return Blip2(model, processor)
+
+
+def _check_kind(base: object) -> None:
+    from transformers import AutoConfig, Blip2Config
+
+    config = load_part(AutoConfig, base_folder(base))
+    text = getattr(config, "text_config", None)
+    if not isinstance(config, Blip2Config) or getattr(text, "model_type", None) != "t5":
+        got = f"{base}, of type {config.model_type}" + (f" with {text.model_type}" if text is not None else "")
+        raise InputError("base", "a BLIP-2 with a T5 as its language part", got)
 
 
 def _check_pictures(model: Any, processor: Any, base: str | Path) -> None:
@@ -142,12 +148,21 @@ def _bring_to(model: Any, processor: Any, side: int) -> None:
     processor.image_processor.size = {"height": side, "width": side}
 
 
+def _language_folder(language: object) -> Path:
+    """Raises InputError for what is no T5."""
+    from transformers import AutoConfig
+
+    folder = base_folder(language, "language")
+    kind = load_part(AutoConfig, folder, "language").model_type
+    if kind != "t5":
+        raise InputError("language", "a T5", f"{folder}, of type {kind}")
+    return folder
+
+
 def _take_language(model: Any, processor: Any, folder: Path, loading: Mapping[str, Any]) -> None:
     from transformers import AutoConfig, AutoTokenizer, T5ForConditionalGeneration
 
     config, own = load_part(AutoConfig, folder, "language"), model.config.text_config
-    if config.model_type != "t5":
-        raise InputError("language", "a T5", f"{folder}, of type {config.model_type}")
     for name in SHAPED_BY:
         wanted, got = getattr(own, name, None), getattr(config, name, None)
         if got != wanted:
@@ -208,6 +223,7 @@ class Blip2Tuning:
         """Raises InputError for a base that is not a BLIP-2 with a T5, and PromptError."""
         self._asked, self._split, self._language = asked, split, asked.own.get("language")
         self._questions = open_multichoice(asked, split)
+        _check_whole(asked)
         self._opened = _open(asked)
         check_tokenizer(self._opened.processor.tokenizer)
 
@@ -219,13 +235,6 @@ class Blip2Tuning:
             "language": None if self._language is None else digest(base_folder(self._language, "language")),
             "prompts_digest": self._questions.pack.digest,
         }
-
-    @property
-    def evaluation(self) -> Mapping[str, Any]:
-        how = evaluation_fields(self._asked.resolved_recipe)
-        # JPEG would change the pixels that were trained on
-        shown = {"grounding_options": {**how["grounding_options"], "group_picture": True}, "image_format": "png"}
-        return {**how, **shown}
 
     def maker(self, held_out: frozenset[str], watch: Watch) -> MultiChoice:
         side, tokens = self._opened.side, self._opened.picture_tokens
@@ -244,6 +253,24 @@ class Blip2Tuning:
         return seq2seq_trainer(model, processor, collator, table, self._asked, progress)
 
 
+def _evaluation(asked: FineTuning) -> dict[str, Any]:
+    """Fields of `EvalConfig` with which the trained model is asked."""
+    how = evaluation_fields(asked.resolved_recipe)
+    # JPEG would change the pixels that were trained on
+    shown = {"grounding_options": {**how["grounding_options"], "group_picture": True}, "image_format": "png"}
+    return {**how, **shown}
+
+
+def _check_whole(asked: FineTuning) -> None:
+    """Raises InputError for a base or language part that lacks weights. They are not read, as they may be many."""
+    from transformers import Blip2ForConditionalGeneration, T5ForConditionalGeneration
+
+    _check_kind(asked.resolved_base)
+    check_model(Blip2ForConditionalGeneration, base_folder(asked.resolved_base), attention=asked.running.attention)
+    if asked.own.get("language") is not None:
+        check_model(T5ForConditionalGeneration, _language_folder(asked.own["language"]), "language")
+
+
 def _open(asked: FineTuning) -> Blip2:
     own = {name: asked.own.get(name) for name in ("side", "language")}
     return open_blip2(str(asked.resolved_base), **own, **loading_options(asked))
@@ -254,6 +281,7 @@ BASELINE = Baseline(
     base="Salesforce/blip2-flan-t5-xl",
     open=Blip2Tuning,
     load=lambda asked: _open(asked).model,
+    evaluation=_evaluation,
     small=build_blip2,
     learns=LEARNS.replace("choose", "look at a part of a page, choose"),
     limits=CUT,
@@ -262,5 +290,6 @@ BASELINE = Baseline(
     remarks=(
         "Its vision encoder is the base's own, frozen. It is not the paper's CLIP ViT-L/14, which transformers' BLIP-2 cannot"
         " hold: figures are not the paper's for that reason too.",
+        "Where the recipe is not told otherwise, it is MindAct's for FLAN-T5, as none is published for BLIP-2.",
     ),
 )

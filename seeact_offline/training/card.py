@@ -9,6 +9,7 @@ from typing import Any
 
 from seeact_offline.files.markdown import cell, percent, table
 from seeact_offline.scoring.protocols import headline
+from seeact_offline.scoring.report import first_tasks
 from seeact_offline.training.examples import CUTS
 
 SAMPLE = "It was trained on the bundled sample, fictional websites made to try the program: no figure here says anything of real pages."
@@ -20,7 +21,17 @@ HELD_OUT: dict[str, tuple[str, Callable[[float], str]]] = {
     "eval_answer_accuracy": ("whole answer, %", percent),
 }
 """The Trainer's figures of the tasks held out -> a column's title, and its number format."""
-RESULTS = ("split", "protocol", "steps", "element accuracy, %", "operation F1, %", "step success, %", "ceiling, %")
+RESULTS = (
+    "split",
+    "protocol",
+    "candidates ranked by",
+    "tasks",
+    "steps",
+    "element accuracy, %",
+    "operation F1, %",
+    "step success, %",
+    "ceiling, %",
+)
 AVERAGES = "The averages that the protocol quotes (macro: mean over tasks of the task's mean; micro: mean over steps), with 95 % intervals."
 
 
@@ -106,7 +117,10 @@ def _reached(card: Card) -> list[str]:
         splits = []
         for one in card.results:
             figures = [_headline(one, name) for name in names]
-            splits.append([cell(one["split"]), cell(one.get("protocol", "-")), str(one["n_steps"]), *figures])
+            limit = one.get("limit")
+            tasks = "all" if limit is None else f"{first_tasks(limit).removeprefix('the ')} only"
+            of = [cell(one["split"]), cell(one.get("protocol", "-")), cell(one.get("ranker") or "none"), tasks]
+            splits.append([*of, str(one["n_steps"]), *figures])
         parts += ["## Test splits", table(RESULTS, splits), AVERAGES]
     return parts
 

@@ -34,14 +34,16 @@ from seeact_offline.scoring.report import counted
 from seeact_offline.training.attempts import AskedRun, Exploration, explore
 from seeact_offline.training.baseline import FineTuning
 from seeact_offline.training.bases import base_folder
+from seeact_offline.training.checks import check_settings
 from seeact_offline.training.cycle_figures import differences, exploration_figures, split_figures
 from seeact_offline.training.imitation import DialogueFile, Thoughts, write_control, write_run_dialogues
 from seeact_offline.training.improve_settings import ORACLE, ImproveConfig
 from seeact_offline.training.improvement_figure import improvement_png
 from seeact_offline.training.improvement_report import OFFLINE, improvement_report, n_not_run
 from seeact_offline.training.separation import check_separate
-from seeact_offline.training.trainer import check_packages, last_checkpoint
+from seeact_offline.training.trainer import last_checkpoint
 from seeact_offline.training.tuning import RECORD, fine_tune
+from seeact_offline.training.vlm import check_vlm, checked_processor, checked_template
 from seeact_offline.training.web_agent_tuning import ASKED, BASELINE, check_train_steps
 from seeact_offline.trajectories.dialogue_files import GOLD
 from seeact_offline.trajectories.judge_runs import judge
@@ -116,7 +118,8 @@ class _Improving:
         self.split = open_split(config.dataset, "train", limit=config.limit)
         self.tested = [one for one in check_separate(self.split, config.test_data) if one in config.evaluate]
         if config.train is None:
-            check_packages(config.recipe, config.running, BASELINE.packages)
+            check_settings(config.recipe, config.running, BASELINE.packages)
+            self._check_model()
         # such a run may be over more train tasks than are asked for
         known = self.split if config.limit is None else open_split(config.dataset, "train")
         for name in ("imitate", "thoughts"):
@@ -131,6 +134,15 @@ class _Improving:
                     sentence=f"{config.imitate} is of {asked}; `imitate` needs a run of agent {ASKED['agent']}",
                 )
         self.remarks = list(self._remarks())
+
+    def _check_model(self) -> None:
+        """Raises InputError for a model that cannot be trained: otherwise it would be refused after the recorded actions were asked."""
+        folder = base_folder(self.config.model.removeprefix("hf/"), "model")
+        try:
+            checked_template(checked_processor(folder, self.config.model))
+            check_vlm(folder, self.config.running.attention)
+        except InputError as error:
+            raise (error.renamed("model") if error.argument == "base" else error) from None
 
     def _remarks(self) -> list[str]:
         config = self.config

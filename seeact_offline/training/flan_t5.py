@@ -11,7 +11,7 @@ from seeact_offline.models.hf_folder import digest
 from seeact_offline.records import InputError
 from seeact_offline.runs.watch import Watch
 from seeact_offline.training.baseline import Baseline, FineTuning
-from seeact_offline.training.bases import base_folder, load_model, load_part, loading_options
+from seeact_offline.training.bases import base_folder, check_model, load_model, load_part, loading_options
 from seeact_offline.training.examples import check_tokenizer
 from seeact_offline.training.mindact_rows import (
     CUT,
@@ -30,28 +30,23 @@ class FlanT5Tuning:
 
     def __init__(self, asked: FineTuning, split: Split) -> None:
         """Raises InputError for a base that is not a T5, and PromptError."""
-        from transformers import AutoConfig
+        from transformers import AutoConfig, AutoTokenizer, T5ForConditionalGeneration
 
         self._asked, self._folder = asked, base_folder(asked.resolved_base)
         kind = load_part(AutoConfig, self._folder).model_type
         if kind != "t5":
             raise InputError("base", "a T5 such as FLAN-T5", f"{asked.resolved_base} of type {kind}")
+        check_model(T5ForConditionalGeneration, self._folder, attention=asked.running.attention)
+        self._tokenizer = load_part(AutoTokenizer, self._folder)
+        check_tokenizer(self._tokenizer)
         self._questions = open_multichoice(asked, split)
 
     @property
     def identity(self) -> Mapping[str, Any]:
         return {"base": digest(self._folder), "prompts_digest": self._questions.pack.digest}
 
-    @property
-    def evaluation(self) -> Mapping[str, Any]:
-        return evaluation_fields(self._asked.resolved_recipe)
-
     def maker(self, held_out: frozenset[str], watch: Watch) -> MultiChoice:
-        from transformers import AutoTokenizer
-
-        tokenizer = load_part(AutoTokenizer, self._folder)
-        check_tokenizer(tokenizer)
-        return dataclasses.replace(self._questions, held_out=held_out, tokenizer=tokenizer)
+        return dataclasses.replace(self._questions, held_out=held_out, tokenizer=self._tokenizer)
 
     def trainer(self, maker: MultiChoice, table: Any, progress: TrainingProgress) -> Any:
         from transformers import DataCollatorForSeq2Seq
@@ -81,6 +76,7 @@ BASELINE = Baseline(
     base="google/flan-t5-base",
     open=FlanT5Tuning,
     load=load_t5,
+    evaluation=lambda asked: evaluation_fields(asked.resolved_recipe),
     small=build_t5,
     learns=LEARNS,
     limits=CUT,

@@ -1,4 +1,5 @@
-"""The recipe of a baseline that answers multi-choice questions. The defaults are the published ones.
+"""The recipe of a baseline that answers multi-choice questions. The defaults are those that MindAct published for FLAN-T5; for BLIP-2 none
+are published, and it takes the same.
 
 Source: Mind2Web (arXiv 2306.06070) and its released code, commit 1b7c323.
 """
@@ -26,9 +27,9 @@ class Recipe:
     """All that decides the weights besides the data, the model to start from and the machine."""
 
     # fmt: off
-    epochs: int = option(5, "{default} as published", group=RECIPE, number=POSITIVE, metavar="N", is_basic=True)
+    epochs: int = option(5, "{default} as MindAct published", group=RECIPE, number=POSITIVE, metavar="N", is_basic=True)
     draws: int = option(10, "questions a step and epoch; {default}", group=RECIPE, number=POSITIVE, metavar="N")
-    choices: int = option(5, "elements a question; {default} as published", group=RECIPE, number=POSITIVE, metavar="N")
+    choices: int = option(5, "elements a question; {default} as MindAct published", group=RECIPE, number=POSITIVE, metavar="N")
     none_share: float = option(0.2, "of questions with answer A; {default}", group=RECIPE, number=FROM_0, metavar="X")
     """Share of the questions without the right element, whose answer is `A.`."""
     hard_negatives: int | None = option(
@@ -41,11 +42,11 @@ class Recipe:
     """They are asked about during training."""
     batch: int = option(32, "questions, over all devices; {default}", group=RECIPE, number=POSITIVE, metavar="N")
     """Questions a step of the optimizer."""
-    learning_rate: float = option(5e-5, "{default} as published", group=RECIPE, number=ABOVE_0, metavar="X")
+    learning_rate: float = option(5e-5, "{default} as MindAct published", group=RECIPE, number=ABOVE_0, metavar="X")
     """Falls linearly to 0."""
     warmup: float = option(0.0, "share of the steps; {default}; vlm 0.03", group=RECIPE, number=FROM_0, metavar="X")
     """Share of the steps over which the learning rate rises first."""
-    weight_decay: float = option(0.0, "{default} as published", group=RECIPE, number=FROM_0, metavar="X")
+    weight_decay: float = option(0.0, "{default} as MindAct published", group=RECIPE, number=FROM_0, metavar="X")
     clip: float = 1.0
     """Largest norm of the gradients."""
     max_context: int = option(512, "tokens of a page; {default}", group=RECIPE, number=POSITIVE, metavar="N")

@@ -34,11 +34,15 @@ def check_separate(train: Split, tests: Any | None = None) -> tuple[str, ...]:
     # a file or a table, which is taken as the split asked for, has any split's name
     is_path = isinstance(train.dataset, (str, os.PathLike))
     is_single = Path(train.dataset).is_file() if is_path else not isinstance(train.dataset, Mapping)
+    data = train.dataset if tests is None else tests
     for name in () if tests is None and is_single else TEST_SPLITS:
         try:
-            test = open_split(train.dataset if tests is None else tests, name)
-        except DatasetError:
-            continue
+            test = open_split(data, name)
+        except DatasetError as error:
+            # of the hub a split may not have been downloaded
+            if error.argument == "split" or not (isinstance(data, (str, os.PathLike)) and Path(data).exists()):
+                continue
+            raise (error if tests is None else error.renamed("test_data")) from None
         _refuse_shared(seen, name, _seen(test))
         compared.append(name)
     if is_single and (named := _named_test(train.dataset)) is not None:

@@ -5,26 +5,29 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
 import os
+import re
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
-from importlib.util import find_spec
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
 from filelock import FileLock
 
-from seeact_offline.files.extras import install_command
 from seeact_offline.files.whole import replace_text
+from seeact_offline.models.hf_folder import has_safetensors
 from seeact_offline.records import InputError
 from seeact_offline.replies.elimination_answer import read_answer
+from seeact_offline.runs.ranking import JOURNAL
 from seeact_offline.training.baseline import FineTuning
+from seeact_offline.training.checks import n_processes
 from seeact_offline.training.draws import HELD_OUT
 from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.recipe import NEW_TOKENS, Recipe, Running
@@ -42,10 +45,14 @@ LOCK = "data/.lock"
 """Held by the process that prepares a training in the folder."""
 STATE = "trainer_state.json"
 """The last file of a checkpoint that the Trainer writes."""
-REPORTERS = {"tensorboard": "tensorboard", "wandb": "wandb", "mlflow": "mlflow", "trackio": "trackio"}
-"""Services by transformers' names, and the package that each needs."""
-PACKAGES = {"torch": "train", "transformers": "train", "accelerate": "train", "datasets": "train"}
-"""Packages that every training needs, each with the extra that installs it."""
+RANKS = "ranks.parquet"
+"""The file in the folder with the scores of the train split, if no score file is given."""
+OF_CLAIM = (RANKS, f"{RANKS}{JOURNAL}")
+"""Files that are reused without asking what made them."""
+UNWRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""Errors of a disk that is full, or of a limit to its use."""
+NO_ROOM = 2**20
+"""Bytes; a disk with fewer is full."""
 LORA_DROPOUT = 0.05
 KEPT_CHECKPOINTS = 2
 
@@ -53,75 +60,65 @@ KEPT_CHECKPOINTS = 2
 # --- before ---
 
 
-def check_packages(recipe: Recipe, running: Running, more: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Raises InputError for a package, or a GPU, that is needed and not there. `more`: packages of the baseline, each with its extra."""
-    for package, extra in {**PACKAGES, **more}.items():
-        if find_spec(package) is None:
-            raise _missing("baseline", "training", package, extra)
-    if recipe.lora is not None and find_spec("peft") is None:
-        raise _missing("lora", "`lora`", "peft", "lora")
-    if recipe.quantised:
-        _check_quantised()
-    for name in running.report_to:
-        if name not in REPORTERS:
-            raise InputError("report_to", f"one of {', '.join(REPORTERS)}", name)
-        if find_spec(REPORTERS[name]) is None:
-            needed = f"the package {REPORTERS[name]}; install it"
-            raise InputError("report_to", sentence=f"`report_to` {name} needs {needed}")
-
-
-def _missing(argument: str, user: str, package: str, extra: str) -> InputError:
-    return InputError(argument, sentence=f"{user} needs the package {package}: run {install_command(extra)}")
-
-
-def _check_quantised() -> None:
-    import torch
-
-    if find_spec("bitsandbytes") is None:
-        raise _missing("quantised", "`quantised`", "bitsandbytes", "quantised")
-    if not torch.cuda.is_available():
-        raise InputError("quantised", sentence="`quantised` needs a GPU of CUDA, and torch sees none")
-    for name in ("FSDP", "DEEPSPEED"):
-        if os.environ.get(f"ACCELERATE_USE_{name}", "false") == "true":
-            raise InputError(
-                "quantised", sentence=f"`quantised` needs a model that each GPU holds whole; launch without {name}"
-            )
-
-
-def check_out(out: Path, identity: Mapping[str, Any], resume: bool) -> None:
-    """Checks that the folder is free for this training, or claimed by the same one. Raises InputError."""
+def check_out(out: Path, identity: Mapping[str, Any], resume: bool, is_whole: bool = True) -> None:
+    """Checks that the folder is free for this training, or claimed by the same one. Without a checkpoint it may begin anew, with
+    any configuration. `is_whole`: False for the part of the identity that is known before the base is opened. Raises InputError.
+    """
     file = out / IDENTITY
-    ours = json.loads(json.dumps(identity))
-    if not resume:
-        # the same training, stopped before its first checkpoint, may begin again
-        begun = last_checkpoint(out) is not None or (out / "model.safetensors").exists()
-        if file.exists() and (begun or json.loads(file.read_text("utf-8")) != ours):
-            raise InputError("out", sentence=f"{out} holds a training; name another folder, or use `resume`")
-    elif not file.exists():
+    if not file.exists():
+        if resume:
+            raise InputError(
+                "resume", sentence=f"{out} holds no training to `resume`; the same command without it begins one"
+            )
+        return
+    checkpoint = last_checkpoint(out)
+    if checkpoint is None and not is_trained(out):
+        if resume:
+            sentence = f"{out / CHECKPOINTS} holds no checkpoint to `resume`; the same command without it begins anew"
+            raise InputError("resume", sentence=sentence)
+        return
+    ours, theirs = json.loads(json.dumps(identity)), _claimed(out)
+    differing = sorted(name for name in ({*ours, *theirs} if is_whole else ours) if ours.get(name) != theirs.get(name))
+    if differing:
+        name = differing[0]
+        got = f"{name} {ours.get(name)!r:.80} where it was {theirs.get(name)!r:.80}"
         raise InputError(
-            "resume", sentence=f"{out} holds no training to `resume`; the same command without it begins one"
+            "resume" if resume else "out",
+            sentence=f"{out} was begun with another configuration: {got}; name another folder, or delete {out} to begin anew",
         )
-    else:
-        theirs = json.loads(file.read_text("utf-8"))
-        differing = sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name))
-        if differing:
-            name = differing[0]
-            got = f"{name} {ours.get(name)!r:.80} where it was {theirs.get(name)!r:.80}"
-            raise InputError(
-                "resume", sentence=f"{out} was begun with another configuration: {got}; name another folder"
-            )
-        if last_checkpoint(out) is None:
-            raise InputError(
-                "resume",
-                sentence=f"{out / CHECKPOINTS} holds no checkpoint to `resume`; the same command without it begins anew",
-            )
+    if not resume:
+        raise InputError(
+            "out",
+            sentence=f"{out} holds a training; name another folder, or use `resume`, or delete {out} to begin anew",
+        )
+    if checkpoint is None:
+        raise InputError(
+            "resume", sentence=f"{out} holds a trained model and no checkpoint to `resume`; name another folder"
+        )
+
+
+def is_trained(out: Path) -> bool:
+    """Tells whether the folder holds a model that was trained to its end, of one file or several."""
+    return has_safetensors(out)
 
 
 def claim_out(out: Path, identity: Mapping[str, Any]) -> None:
-    """Marks the folder as that of this training."""
+    """Marks the folder as that of this training; what another one without a checkpoint had ranked for itself goes."""
     file = out / IDENTITY
+    if file.exists() and _claimed(out) != json.loads(json.dumps(identity)):
+        for name in OF_CLAIM:
+            (out / name).unlink(missing_ok=True)
     file.parent.mkdir(parents=True, exist_ok=True)
     replace_text(file, json.dumps(identity, indent=2) + "\n")
+
+
+def _claimed(out: Path) -> dict[str, Any]:
+    """The identity of the training whose folder it is; empty where the file was cut short."""
+    try:
+        found = json.loads((out / IDENTITY).read_text("utf-8"))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def last_checkpoint(out: Path) -> Path | None:
@@ -157,6 +154,41 @@ def prepared_once(out: Path, is_done: Callable[[], bool]) -> Iterator[None]:
     lock.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(lock):
         yield
+
+
+@contextmanager
+def room_to_write(out: Path) -> Iterator[None]:
+    """Turns a full disk, as each library puts it, into one sentence with the path. Raises InputError."""
+    try:
+        yield
+    # safetensors, torch and pyarrow each have errors of their own
+    except Exception as error:
+        reason = _unwritten(error, out)
+        if not reason:
+            raise
+        place = getattr(error, "filename", None) or out
+        checkpoint = last_checkpoint(out)
+        again = (
+            "without `resume` begins anew" if checkpoint is None else f"with `resume` continues from {checkpoint.name}"
+        )
+        sentence = f"{place} cannot be written: {reason}; with room there, the same command {again}"
+        raise InputError("out", sentence=sentence) from error
+
+
+def _unwritten(error: BaseException | None, out: Path) -> str:
+    """What kept a file in the folder from being written to its end; empty for any other error."""
+    while error is not None:
+        code = error.errno if isinstance(error, OSError) else None
+        named = re.search(r"(?i)\b(?:os error|errno) (\d+)", str(error))
+        for number in (code, int(named[1]) if named else None):
+            if number in UNWRITTEN:
+                return os.strerror(number)
+        # torch does not say why
+        if "inline_container.cc" in str(error):
+            is_full = shutil.disk_usage(next(path for path in (out, *out.parents) if path.exists())).free < NO_ROOM
+            return os.strerror(errno.ENOSPC) if is_full else "a file was cut short"
+        error = error.__cause__ or error.__context__
+    return ""
 
 
 def prepare_torch(recipe: Recipe, running: Running) -> None:
@@ -244,7 +276,7 @@ def train_what_fits(attempt: Callable[[int | None], T], asked: FineTuning) -> T:
     from accelerate.utils.memory import find_executable_batch_size
 
     recipe, running = asked.resolved_recipe, asked.running
-    if running.per_device is not None or int(os.environ.get("WORLD_SIZE", "1")) > 1:
+    if running.per_device is not None or n_processes() > 1:
         return attempt(running.per_device)
     most = running.each(recipe.batch, 1, None if torch.cuda.is_available() else ON_CPU)
     fitting = iter([size for size in range(most - 1, 0, -1) if recipe.batch % size == 0])
@@ -361,6 +393,8 @@ def report_progress(trainer: Any, progress: TrainingProgress) -> Any:
 
         def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             progress.advance()
+            # short trainings, too, log a loss, and all log their last
+            control.should_log |= state.global_step >= state.max_steps
 
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
             progress.log(logs)
@@ -376,7 +410,7 @@ def arguments(kind: Any, asked: FineTuning, evaluates: bool, **more: Any) -> Any
 
     recipe, running = asked.resolved_recipe, asked.running
     cuda = torch.cuda.is_available()
-    share = recipe.batch, int(os.environ.get("WORLD_SIZE", "1")), None if cuda else ON_CPU
+    share = recipe.batch, n_processes(), None if cuda else ON_CPU
     # newer versions of transformers have another name for it
     names = {field.name for field in fields(kind)}
     recompute = "activation_checkpointing" if "activation_checkpointing" in names else "gradient_checkpointing"

@@ -12,8 +12,8 @@ import platform
 import sys
 import time
 import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from hashlib import sha256
@@ -22,32 +22,36 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from seeact_offline.dataset import Split, open_split
+from seeact_offline.dataset import TEST_SPLITS, Split, open_split
 from seeact_offline.files.digest import file_digest
 from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluate import evaluate
-from seeact_offline.runs.ranking import check_ranking
+from seeact_offline.runs.groundings import check_pages, open_strategy
+from seeact_offline.runs.ranking import check_ranking, ranking_stage
 from seeact_offline.runs.run import Run
+from seeact_offline.runs.selection import selected_split
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import Extent, data_in_words
-from seeact_offline.training.baseline import Baseline, FineTuning, OpenBaseline, find_baseline
+from seeact_offline.training.baseline import Baseline, FineTuning, find_baseline
 from seeact_offline.training.card import SAMPLE, Card, render
+from seeact_offline.training.checks import check_settings
 from seeact_offline.training.curve import learning_curve_png
 from seeact_offline.training.mindact_rows import MultiChoice, words_of
 from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.separation import check_separate
 from seeact_offline.training.small_bases import SmallBase, train_tokenizer
 from seeact_offline.training.trainer import (
+    CHECKPOINTS,
     check_out,
-    check_packages,
     claim_out,
     free_memory,
     is_main_process,
     prepare_torch,
     prepared_once,
+    room_to_write,
     train,
     train_what_fits,
 )
@@ -86,21 +90,23 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
             raise InputError(name, unused, str(getattr(asked.resolved_recipe, name)))
     for name in sorted(asked.own.keys() - set(baseline.own)):
         raise InputError(name, unused, str(asked.own[name]))
-    check_packages(asked.resolved_recipe, asked.running, baseline.packages)
+    check_settings(asked.resolved_recipe, asked.running, baseline.packages)
     split = open_split(asked.dataset, asked.split, limit=asked.limit)
     compared = check_separate(split, asked.test_data)
     held_out = held_out_tasks(split, asked.resolved_recipe)
+    known = _identity(asked, baseline, split)
+    check_out(asked.out, known, asked.resume, is_whole=False)
+    how = baseline.evaluation(asked)
+    _check_evaluation(asked, how, compared, watch)
     prepare_torch(asked.resolved_recipe, asked.running)
-    based = _with_base(asked, baseline, split, held_out)
+    with room_to_write(asked.out):
+        based = _with_base(asked, baseline, split, held_out)
     opened = baseline.open(based, split)
-    if compared and asked.evaluate:
-        # not after hours of training; the model is not there yet, and ranks nothing
-        planned = _evaluation(asked, asked.evaluate[0], opened.evaluation)
-        check_ranking(dataclasses.replace(planned, model="builtin/oracle"))
-    identity = _identity(asked, baseline, split, opened)
+    scores = None if asked.scores is None else file_digest(asked.scores)
+    identity = {**known, "scores": scores, **opened.identity, **known}
     check_out(asked.out, identity, asked.resume)
     kept = {**identity, "dataset_version": split.content_digest}
-    with prepared_once(asked.out, lambda: prepared(asked.out / DATA, kept) is not None):
+    with room_to_write(asked.out), prepared_once(asked.out, lambda: prepared(asked.out / DATA, kept) is not None):
         claim_out(asked.out, identity)
         maker = opened.maker(held_out, watch)
         with watch.counting(len(split.keys), "preparing questions", "steps") as told:
@@ -108,7 +114,7 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
     _tell_made(made, watch)
     if not made.steps:
         raise InputError("dataset", "steps with a right element to train on", f"none in {split.name}")
-    began, how, ready = time.monotonic(), opened.evaluation, [opened]
+    began, ready = time.monotonic(), [opened]
     # the model is let go of with the first attempt to train it
     del opened
 
@@ -131,7 +137,8 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
             trainer = model.trainer(maker, open_rows(asked.out / DATA), progress)
             return train(trainer, asked.out, resume, reload)
 
-    history = train_what_fits(attempt, asked)
+    with room_to_write(asked.out / CHECKPOINTS):
+        history = train_what_fits(attempt, asked)
     tuned = FineTuningResult(asked.out, made, history, time.monotonic() - began)
     # the trained model is loaded once more for its evaluation
     free_memory()
@@ -166,19 +173,54 @@ def _with_base(asked: FineTuning, baseline: Baseline, split: Split, held_out: fr
     return dataclasses.replace(asked, base=str(folder), recipe=recipe)
 
 
-def _identity(asked: FineTuning, baseline: Baseline, split: Split, opened: OpenBaseline) -> dict[str, Any]:
-    """All that the weights depend on, machine and versions aside."""
+def _identity(asked: FineTuning, baseline: Baseline, split: Split) -> dict[str, Any]:
+    """All that the weights depend on and that is known before the base is opened; machine and versions aside."""
     recipe = {name: value for name, value in asdict(asked.resolved_recipe).items() if name not in baseline.ignores}
     return {
         "baseline": asked.baseline,
         **recipe,
         "dataset_fingerprint": split.fingerprint,
         "limit": asked.limit,
-        "scores": None if asked.scores is None else file_digest(asked.scores),
-        **opened.identity,
-        # all else that a small one depends on stands above
         **({"base": asdict(asked.base)} if isinstance(asked.base, SmallBase) else {}),
     }
+
+
+def _check_evaluation(asked: FineTuning, how: Mapping[str, Any], compared: Sequence[str], watch: Watch) -> None:
+    """Opens the test splits and their ranking now, and not after hours of training. Raises InputError."""
+    lacking = [name for name in asked.evaluate if name not in compared]
+    if lacking and asked.evaluate != TEST_SPLITS:
+        wanted = f"splits to evaluate that there are ({', '.join(compared) or 'none, unless `test_data` names some'})"
+        raise InputError("evaluate", wanted, lacking[0])
+    for split in lacking:
+        watch.note(f"{split} is not evaluated: the training data has no such split; name test_data")
+    if not is_main_process():
+        return
+    for split in asked.evaluate:
+        if split in compared:
+            # the model is not there yet
+            config = dataclasses.replace(_evaluation(asked, split, how), model="builtin/oracle")
+            with _named_as_here(asked):
+                check_ranking(config)
+                test = selected_split(config)
+                check_pages(config, test)
+                if open_strategy(config).grounding.needs_ranking:
+                    ranking_stage(config, test, watch)
+
+
+@contextmanager
+def _named_as_here(asked: FineTuning) -> Iterator[None]:
+    """Gives an error of `eval` the names that its options have here."""
+    names = {"ranker": "eval_ranker", "scores": "eval_scores", "limit": "eval_limit", "split": "evaluate"}
+    if asked.test_data is not None:
+        names["dataset"] = "test_data"
+    try:
+        yield
+    except InputError as error:
+        sentence = error.sentence
+        for theirs, ours in names.items():
+            sentence = sentence.replace(f"`{theirs}`", f"`{ours}`")
+        argument = names.get(error.argument, error.argument)
+        raise InputError(argument, error.expected, error.got, sentence) from error
 
 
 def _tell_made(made: RowCounts, watch: Watch) -> None:
@@ -196,9 +238,6 @@ def _evaluated(
     asked: FineTuning, how: Mapping[str, Any], compared: Sequence[str], watch: Watch
 ) -> tuple[Mapping[str, Any], ...]:
     """Results of the splits, except those that were not compared with the training data: they may be the same."""
-    for split in asked.evaluate:
-        if split not in compared:
-            watch.note(f"{split} is not evaluated: the training data has no such split; name test_data")
     return tuple(evaluate_split(asked, split, how, watch).results for split in asked.evaluate if split in compared)
 
 

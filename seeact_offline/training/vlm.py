@@ -39,14 +39,14 @@ from seeact_offline.runs.prepare import prepare
 from seeact_offline.runs.ranking import RankConfig, rank
 from seeact_offline.runs.watch import Watch
 from seeact_offline.training.baseline import Baseline, FineTuning
-from seeact_offline.training.bases import base_folder, load_model, load_part, loading_options
+from seeact_offline.training.bases import base_folder, check_model, load_model, load_part, loading_options
 from seeact_offline.training.draws import HELD_OUT
 from seeact_offline.training.examples import check_letters
 from seeact_offline.training.page_pictures import PLACE, Pictures, kept_pictures, open_pictures, place_columns
 from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.recipe import Recipe
 from seeact_offline.training.small_bases import build_llava
-from seeact_offline.training.trainer import arguments, lora_config, report_progress
+from seeact_offline.training.trainer import RANKS, arguments, lora_config, report_progress
 from seeact_offline.training.training_rows import (
     EPOCH,
     RowCounts,
@@ -59,8 +59,6 @@ from seeact_offline.training.training_rows import (
 
 TEXTS = (("system", pa.string()), ("question", pa.string()), ("answer", pa.string()))
 """Columns of a question in words."""
-RANKS = "ranks.parquet"
-"""The file in the folder with the scores of the train split, if no score file is given."""
 TOGETHER = 8
 """Questions asked at once in evaluation: a picture takes memory."""
 NEW_TOKENS = 200
@@ -212,6 +210,7 @@ class VlmTuning:
         self._asked, self._split = asked, split
         self._folder = base_folder(asked.resolved_base)
         self._processor = checked_processor(self._folder, asked.resolved_base)
+        check_vlm(self._folder, asked.running.attention)
         self._max_pixels = asked.own.get("max_pixels")
         # the budget that the processor does not have itself
         self._unbounded = self._max_pixels
@@ -222,19 +221,18 @@ class VlmTuning:
         check_letters(self._processor.tokenizer, self._config.group_size + 1)
         if asked.scores is not None:
             check_scores(asked.scores, split)
+        else:
+            try:
+                self._ranking.check_chosen()
+                self._ranking.open_ranker()
+            except InputError as error:
+                raise error.renamed("eval_ranker") from None
 
     @property
     def identity(self) -> Mapping[str, Any]:
         ranker = {} if self._asked.scores is not None else {"ranker": self._ranking.ranker_name}
         budget = {} if self._max_pixels is None else {"max_pixels": self._max_pixels}
         return {"base": digest(self._folder), **self._strategy.identity, **ranker, **budget}
-
-    @property
-    def evaluation(self) -> Mapping[str, Any]:
-        budget = {} if self._max_pixels is None else {"max_pixels": self._max_pixels}
-        running = {"model_args": {"batch_size": TOGETHER, **budget}, "concurrency": TOGETHER, "max_tokens": NEW_TOKENS}
-        # JPEG would change the pixels that were trained on
-        return {**_ASKED, **running, "image_format": "png"}
 
     def maker(self, held_out: frozenset[str], watch: Watch) -> ChoiceQuestions:
         pictures = kept_pictures(self._split, self._asked.out, self._asked.processes)
@@ -288,11 +286,28 @@ _ASKED: dict[str, Any] = {"grounding": "choice", "turns": 1}
 """Fields of `EvalConfig`, in training and evaluation."""
 
 
+def _evaluation(asked: FineTuning) -> dict[str, Any]:
+    """Fields of `EvalConfig` with which the trained model is asked."""
+    most = asked.own.get("max_pixels")
+    budget = {} if most is None else {"max_pixels": most}
+    running = {"model_args": {"batch_size": TOGETHER, **budget}, "concurrency": TOGETHER, "max_tokens": NEW_TOKENS}
+    # JPEG would change the pixels that were trained on
+    return {**_ASKED, **running, "image_format": "png"}
+
+
 def load_vlm(asked: FineTuning) -> Any:
     """The base, to be trained. Raises InputError."""
     from transformers import AutoModelForImageTextToText
 
     return load_model(AutoModelForImageTextToText, base_folder(asked.resolved_base), **loading_options(asked))
+
+
+def check_vlm(folder: Path, attention: str | None) -> None:
+    """Raises InputError for a model that lacks weights, or this attention."""
+    from transformers import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, AutoConfig
+
+    kind = MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING[type(load_part(AutoConfig, folder))]
+    check_model(kind, folder, attention=attention)
 
 
 def checked_processor(folder: Path, base: object) -> Any:
@@ -311,6 +326,7 @@ BASELINE = Baseline(
     base=None,
     open=VlmTuning,
     load=load_vlm,
+    evaluation=_evaluation,
     small=build_llava,
     learns="choose the next element among a group's and say what is done there (SeeAct, [2401.01614]"
     "(https://arxiv.org/abs/2401.01614), grounding by textual choices, in one turn)",

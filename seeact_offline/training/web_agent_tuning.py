@@ -30,7 +30,7 @@ from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.recipe import Recipe
 from seeact_offline.training.small_bases import build_llava
 from seeact_offline.training.training_rows import EPOCH, RowCounts, StepRows
-from seeact_offline.training.vlm import checked_processor, checked_template, load_vlm, sft_trainer
+from seeact_offline.training.vlm import check_vlm, checked_processor, checked_template, load_vlm, sft_trainer
 from seeact_offline.trajectories.dialogue_files import DialogueLine, messages_of, read_dialogues
 
 ASKED: Mapping[str, Any] = {"agent": "openwebvoyager", "image_format": "png", "max_tokens": 256}
@@ -125,16 +125,13 @@ class WebAgentTuning:
         self._asked, self._files = asked, tuple(Path(file) for file in files)
         self._folder = base_folder(asked.resolved_base)
         self._processor = checked_processor(self._folder, asked.resolved_base)
+        check_vlm(self._folder, asked.running.attention)
         self._template = checked_template(self._processor)
         check_train_steps(_by_step(self._files), split)
 
     @property
     def identity(self) -> Mapping[str, Any]:
         return {"base": digest(self._folder), "dialogues": [file_digest(file) for file in self._files]}
-
-    @property
-    def evaluation(self) -> Mapping[str, Any]:
-        return {**ASKED, "model_args": {"batch_size": TOGETHER}, "concurrency": TOGETHER}
 
     def maker(self, held_out: frozenset[str], watch: Watch) -> DialogueRows:
         return DialogueRows(self._files, self._asked.resolved_recipe.epochs, held_out)
@@ -160,6 +157,7 @@ BASELINE = Baseline(
     base=None,
     open=WebAgentTuning,
     load=load_vlm,
+    evaluation=lambda asked: {**ASKED, "model_args": {"batch_size": TOGETHER}, "concurrency": TOGETHER},
     small=build_llava,
     learns="act on a web page, seen through a window with its accessibility tree (OpenWebVoyager, [2410.19609]"
     "(https://arxiv.org/abs/2410.19609)), on recorded pages alone",

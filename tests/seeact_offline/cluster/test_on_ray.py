@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from ranker import LexicalRanker
-from seeact_offline.cluster.ray import RayEngine, open_engine
+from seeact_offline.cluster.ray import Note, RayEngine, open_engine
 from seeact_offline.cluster.ray_asking import AskWorkers, RayWorkerPool
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.models import ModelOptions
@@ -31,6 +33,7 @@ from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.runs.watch import Watch
 from tests.chat_server import Answer, ChatServer
+from tests.conftest import REPO
 from tests.mortal_ranker import open_mortal
 from tests.pages import synthetic_rows, write_parquet
 from tests.seeact_offline.cluster.mortal_model import MortalModel, StoppedModel
@@ -83,9 +86,13 @@ def test_a_worker_that_is_killed_changes_no_byte(sample: Sample, tmp_path: Path)
     recording = first / "predictions.jsonl"
     local = evaluate(**common, model=mortal(tmp_path / "here", recording, dies_at=0), out=tmp_path / "local").path
     model = mortal(tmp_path / "there", recording, dies_at=9)
-    ray = evaluate(**common, model=model, engine="ray", score_workers=1, out=tmp_path / "ray").path
+    heard: list[str] = []
+    watch = Watch()
+    watch.note = heard.append  # type: ignore[method-assign]
+    ray = evaluate(**common, model=model, engine="ray", score_workers=1, out=tmp_path / "ray", watch=watch).path
     assert contents(ray, FILES) == contents(local, FILES)
     assert (tmp_path / "there" / "death0").exists()
+    assert [text for text in heard if text.startswith("a worker died (")]
     # two steps of two calls each were under way
     repeated = len(model.calls()) - len({call.partition(" ")[2] for call in model.calls()})
     assert 1 <= repeated <= 4
@@ -122,6 +129,42 @@ def test_a_cross_encoder_on_ray_leaves_the_same_file_and_figures(cli: Cli, spoil
     ]
 
 
+DYING = """
+import os, signal, sys, time
+from pathlib import Path
+from seeact_offline.cluster.ray import connected
+
+def processes():
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            yield int(folder.name), parent, (folder / "cmdline").read_bytes().decode(errors="replace")
+        except OSError:
+            pass
+
+def agent(raylet):
+    while True:
+        found = [pid for pid, parent, command in processes() if parent == raylet and "agent" in command]
+        if found:
+            return found[0]
+        time.sleep(0.1)
+
+with connected(None, 1, print) as ray:
+    raylet = ray._private.worker._global_node.all_processes["raylet"][0].process.pid
+    os.kill(raylet if sys.argv[1] == "raylet" else agent(raylet), signal.SIGKILL)
+    time.sleep(200)
+"""
+
+
+@pytest.mark.parametrize("part", ["raylet", "its agent"])
+def test_the_end_of_rays_own_process_is_one_sentence(part: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", DYING, part], cwd=REPO, capture_output=True, text=True, timeout=280, check=False
+    )
+    said = "Ray's process on this machine died, and with it this command: the same command resumes from here"
+    assert (ended.returncode, ended.stdout.splitlines()[-1:]) == (2, [said]), ended.stderr
+
+
 # --- engines ---
 
 
@@ -153,8 +196,10 @@ def score_file(engine: Engine, split: Split, path: Path) -> bytes:
     return path.read_bytes()
 
 
-def mortal_engine(here: RayEngine, folder: Path, dies_at: int, lives: int = 1, attempts: int = 3) -> RayEngine:
-    return RayEngine(f"{folder}:{dies_at}:{lives}", here.crew, open_mortal, 2, attempts)
+def mortal_engine(
+    here: RayEngine, folder: Path, dies_at: int, lives: int = 1, attempts: int = 3, note: Note = print
+) -> RayEngine:
+    return RayEngine(f"{folder}:{dies_at}:{lives}", here.crew, open_mortal, 2, attempts, note)
 
 
 def calls(folder: Path) -> list[str]:
@@ -168,9 +213,12 @@ def test_a_ranking_that_ended_early_goes_on_and_a_killed_worker_changes_no_byte(
     local = LocalEngine(LexicalRanker())
     with ScoreJournal(tmp_path / "ray.journal", ORIGIN) as journal:
         assert len(list(islice(local.rank(split, journal), 5))) == 5
-    found = score_file(mortal_engine(here, tmp_path, dies_at=3), split, tmp_path / "ray.parquet")
+    heard: list[str] = []
+    engine = mortal_engine(here, tmp_path, dies_at=3, note=heard.append)
+    found = score_file(engine, split, tmp_path / "ray.parquet")
     assert found == score_file(local, split, tmp_path / "local.parquet")
     assert (tmp_path / "death0").exists()
+    assert heard == ["1 worker died and had a successor, to which unfinished work went"]
     assert len(set(calls(tmp_path))) == 2
     # what a killed worker had scored is scored again
     assert 12 - 5 <= len(calls(tmp_path)) < 12

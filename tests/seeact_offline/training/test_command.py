@@ -118,7 +118,7 @@ def test_weights_in_4_bits_need_lora_bitsandbytes_and_a_gpu_before_anything_is_p
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("seeact_offline.training.trainer.find_spec", lambda name: None if name in missing else name)
+    monkeypatch.setattr("seeact_offline.training.checks.find_spec", lambda name: None if name in missing else name)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     command = ["finetune", "--baseline", "blip2", "--base", "none", *words.split(), "--out", str(tmp_path / "out")]
     assert main(command) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import resource
 import shutil
 import signal
 import subprocess
@@ -16,10 +17,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from seeact_offline.cli.finetune import _stopped
-from seeact_offline.dataset import open_split
+from seeact_offline.dataset import TEST_SPLITS, open_split
 from seeact_offline.records import InputError
 from seeact_offline.runs.watch import Watch
-from seeact_offline.training import trainer, tuning, vlm
+from seeact_offline.training import checks, trainer, tuning, vlm
 from seeact_offline.training.baseline import FineTuning
 from seeact_offline.training.card import SAMPLE
 from seeact_offline.training.draws import HELD_OUT
@@ -74,7 +75,9 @@ def weights(folder: Path) -> bytes:
 @pytest.fixture(scope="module")
 def tuned(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> FineTuningResult:
     out = tmp_path_factory.mktemp("tuned") / "model"
-    return fine_tune(asked(dataset, out, evaluate=("cross_task",), eval_ranker="bm25", command="finetune --small"))
+    return fine_tune(
+        asked(dataset, out, evaluate=("cross_task",), eval_ranker="bm25", eval_limit=1, command="finetune --small")
+    )
 
 
 def losses(history: tuple[Mapping[str, float], ...]) -> list[float]:
@@ -85,6 +88,13 @@ def test_loss_falls(tuned: FineTuningResult) -> None:
     found = losses(tuned.history)
     assert len(found) == 20
     assert sum(found[-3:]) < 0.9 * sum(found[:3])
+
+
+def test_a_short_training_logs_the_loss_of_its_last_step(dataset: Path, tmp_path: Path) -> None:
+    recipe = dataclasses.replace(RECIPE, epochs=1, draws=1, held_out=0)
+    running = dataclasses.replace(RUNNING, log_every=1000, save_every=None)
+    tuned = fine_tune(asked(dataset, tmp_path, recipe=recipe, running=running))
+    assert [entry["step"] for entry in tuned.history if "loss" in entry] == [3]
 
 
 def test_held_out_tasks_are_asked_about_while_it_goes_on(tuned: FineTuningResult) -> None:
@@ -147,6 +157,7 @@ def test_card_states_the_recipe_the_data_and_what_was_reached(tuned: FineTuningR
     assert open_split(tuned_dataset(tuned), "train").fingerprint in card
     assert "finetune --small" in card
     assert "The averages that the protocol quotes" in card
+    assert "| cross_task | mindact | bm25 | first task only | 2 |" in " ".join(card.split())
     assert SAMPLE not in card
     assert (tuned.folder / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
 
@@ -271,7 +282,7 @@ def test_going_on_with_another_configuration_is_refused(
 
 
 def test_a_folder_with_a_training_is_not_begun_anew(tuned: FineTuningResult, dataset: Path) -> None:
-    with pytest.raises(InputError, match="holds a training; name another folder, or use `resume`"):
+    with pytest.raises(InputError, match="holds a training; name another folder, or use `resume`, or delete"):
         fine_tune(asked(dataset, tuned.folder))
 
 
@@ -281,6 +292,34 @@ def test_a_training_that_was_killed_before_its_first_checkpoint_begins_again(
     """As one that begins in an empty folder: the same settings give the same weights."""
     with pytest.raises(Killed):
         fine_tune(asked(dataset, tmp_path / "out"), KilledAt(2))
+    fine_tune(asked(dataset, tmp_path / "out"))
+    assert weights(tmp_path / "out") == weights(tuned.folder)
+
+
+@pytest.mark.parametrize("part", ["model.safetensors", "optimizer.pt"])
+def test_a_disk_without_room_for_a_checkpoint_is_one_sentence(part: str, dataset: Path, tmp_path: Path) -> None:
+    """A limit on files fails as a full disk does. safetensors and torch tell of it in their own ways."""
+    base = tiny_models.save_t5(tmp_path / "base")
+    size = (base / "model.safetensors").stat().st_size
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # the optimizer's state is twice the weights
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size - 100 if part == "model.safetensors" else size * 3 // 2, limits[1]))
+    try:
+        with pytest.raises(InputError) as caught:
+            fine_tune(asked(dataset, tmp_path / "out", base=str(base)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    place, rest = str(caught.value).split(" cannot be written: ")
+    assert place.startswith(str(tmp_path / "out" / "checkpoints"))
+    assert rest.endswith("; with room there, the same command without `resume` begins anew")
+
+
+def test_a_corrected_mistake_begins_anew_in_a_folder_without_a_checkpoint(
+    tuned: FineTuningResult, dataset: Path, tmp_path: Path
+) -> None:
+    wrong = dataclasses.replace(RECIPE, learning_rate=1.0, draws=2)
+    with pytest.raises(Killed):
+        fine_tune(asked(dataset, tmp_path / "out", recipe=wrong), KilledAt(2))
     fine_tune(asked(dataset, tmp_path / "out"))
     assert weights(tmp_path / "out") == weights(tuned.folder)
 
@@ -324,7 +363,7 @@ def test_a_file_that_is_trained_on_is_not_taken_for_a_test(dataset: Path, tmp_pa
     watch = Watch()
     watch.note = heard.append  # type: ignore[method-assign]
     recipe = dataclasses.replace(RECIPE, epochs=1, draws=1, held_out=0)
-    tuned = fine_tune(asked(dataset / "train.parquet", tmp_path, recipe=recipe, evaluate=("cross_task",)), watch)
+    tuned = fine_tune(asked(dataset / "train.parquet", tmp_path, recipe=recipe, evaluate=TEST_SPLITS), watch)
     assert tuned.results == ()
     assert any(text.startswith("cross_task is not evaluated") for text in heard)
 
@@ -338,16 +377,16 @@ def test_hard_negatives_and_scores_belong_together(dataset: Path, tmp_path: Path
 
 
 def test_packages_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trainer, "find_spec", lambda name: None if name in ("peft", "wandb") else name)
+    monkeypatch.setattr(checks, "find_spec", lambda name: None if name in ("peft", "wandb") else name)
     with pytest.raises(InputError, match=r"`lora` needs the package peft: run .*\[lora\]"):
-        trainer.check_packages(Recipe(lora=8), Running())
+        checks.check_packages(Recipe(lora=8), Running())
     with pytest.raises(InputError, match="`report_to` wandb needs the package wandb"):
-        trainer.check_packages(Recipe(), Running(report_to=("wandb",)))
+        checks.check_packages(Recipe(), Running(report_to=("wandb",)))
     with pytest.raises(InputError, match=r"report_to: expected one of tensorboard, .*got carrier-pigeon"):
-        trainer.check_packages(Recipe(), Running(report_to=("carrier-pigeon",)))
-    monkeypatch.setattr(trainer, "find_spec", lambda name: None if name == "trl" else name)
+        checks.check_packages(Recipe(), Running(report_to=("carrier-pigeon",)))
+    monkeypatch.setattr(checks, "find_spec", lambda name: None if name == "trl" else name)
     with pytest.raises(InputError, match=r"training needs the package trl: run .*\[vlm\]"):
-        trainer.check_packages(Recipe(), Running(), vlm.BASELINE.packages)
+        checks.check_packages(Recipe(), Running(), vlm.BASELINE.packages)
 
 
 def test_accuracy_counts_letters_and_whole_answers() -> None:

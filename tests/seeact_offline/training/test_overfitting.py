@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from seeact_offline.dataset import open_split
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.training.baseline import FineTuning, find_baseline
@@ -63,7 +61,7 @@ def test_six_steps_that_a_baseline_has_learnt_by_heart_are_all_found(rows: Path,
         eval_ranker="bm25",
     )
     fine_tune(asked)
-    how = find_baseline(name).open(replace(asked, base=str(asked.out)), open_split(rows, "train")).evaluation
+    how = find_baseline(name).evaluation(asked)
     config = EvalConfig(
         dataset=rows,
         split="train",
