@@ -144,7 +144,7 @@ def processes():
 
 def agent(raylet):
     while True:
-        found = [pid for pid, parent, command in processes() if parent == raylet and "agent" in command]
+        found = [pid for pid, parent, command in processes() if parent == raylet and "Agent" in command]
         if found:
             return found[0]
         time.sleep(0.1)
