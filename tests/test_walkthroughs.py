@@ -196,8 +196,7 @@ def has_browser() -> bool:
     return found and find_spec("playwright") is not None
 
 
-# improve trains three models
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", [page for page in WALKTHROUGHS if marked(page, "run")], ids=documents.name)
 def test_a_page_runs_from_top_to_bottom(page: Path, clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if any(block.mark == "run: browser" for block in documents.blocks(page)) and not has_browser():
