@@ -177,7 +177,7 @@ def load_template(name_or_dir: str | Path, file: str, placeholders: Placeholders
 
 
 def live_ending(name_or_dir: str | Path) -> str:
-    """What follows the second turn where an agent acts: the pack's own, else ours. Raises PromptError."""
+    """Reads the text that follows the second turn where an agent acts: the pack's own, else ours. Raises PromptError."""
     has_own = _find(name_or_dir).joinpath(LIVE_ENDING).is_file()
     return load_template(name_or_dir if has_own else OURS, LIVE_ENDING, Placeholders())
 

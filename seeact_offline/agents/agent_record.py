@@ -79,7 +79,7 @@ class Agent:
     prompt: str = ""
     """Template of its question where the prompt pack has none."""
     verbs: Mapping[str, Kind] = field(default_factory=dict)
-    """What verbs of its own ask for, beside those that many models have."""
+    """Acts that verbs of its own ask for, beside those that many models have."""
     reads_others: bool = True
     """True if a reply that `reader` cannot read is read in any other notation of calls that there is."""
 

@@ -37,7 +37,7 @@ class Style:
     """The name of its notation of calls, or `place` for a reply that is a place."""
     write: Writer
     asked: str
-    """What a prompt shows of it; `X` and `Y` stand for numbers."""
+    """The example of it in a prompt; `X` and `Y` stand for numbers."""
     speaks: frozenset[str] = frozenset({"CLICK", "TYPE"})
     read: Reader | None = None
     """Its own reader, where the notation of calls does not cover it."""

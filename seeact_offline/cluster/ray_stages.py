@@ -134,7 +134,7 @@ class Register:
         return f"{stage} the steps from {first} on killed {self._attempts} workers; all that is scored is kept"
 
     def n_lost(self) -> int:
-        """How often work was begun again."""
+        """Counts how often work was begun again."""
         return sum(n - 1 for n in self._begun.values())
 
 

@@ -62,7 +62,7 @@ class Proposal:
     action: str
     """In the agent's words."""
     place: str
-    """What it acts on, in words; empty where it names no place."""
+    """The place that it acts on, in words; empty where it names no place."""
 
 
 Confirm = Callable[[Proposal], Decision]
@@ -92,7 +92,7 @@ class LiveStep:
 
 @dataclass(slots=True)
 class Episode:
-    """What became of a task."""
+    """A task, and the outcome of acting on it."""
 
     task: TaskScript
     steps: list[LiveStep] = field(default_factory=list)
@@ -100,9 +100,9 @@ class Episode:
     detail: str = ""
     answer: str | None = None
     done: bool | None = None
-    """Whether the task's state held where the agent stopped; None without a verdict."""
+    """True if the task's state held where the agent stopped; None without a verdict."""
     reached: bool | None = None
-    """Whether it held after any action."""
+    """True if it held after any action."""
     raw_reward: float | None = None
     """The page's own reward, where it gives one."""
     last_png: bytes | None = None
@@ -121,7 +121,7 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeOptions:
-    """What all episodes of a run share."""
+    """Settings that all episodes of a run share."""
 
     rules: StopRules
     place: Place = field(default_factory=Place)

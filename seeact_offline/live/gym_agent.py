@@ -60,7 +60,7 @@ class GymAgentArgs:
     options: Options
     agent_name: str
     use_raw_page_output: ClassVar[bool] = False
-    """What is asked of the environment: observations, and not Playwright's page."""
+    """False: the environment is asked for observations, and not Playwright's page."""
 
     def make_agent(self) -> GymAgent:
         """An agent for one episode. Raises InputError for options that cannot be used, and where another process works in the same folder."""

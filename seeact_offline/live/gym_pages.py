@@ -14,18 +14,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from msgspec.json import encode
-
 from seeact_offline.agents.screens import Point
 from seeact_offline.dataset.recorded import PageState
-from seeact_offline.dataset.writing import StepRecord
 from seeact_offline.live.acting import FORMATTED, SCROLL, ActFailed, Deed, entry_like, keys_of
-from seeact_offline.live.pages import NodeKey, PageView
-from seeact_offline.recorder.browser import element_records
-from seeact_offline.recorder.cleaning import Node, clean, cleaned_html, xml_text
+from seeact_offline.live.pages import NodeKey, PageView, page_view
+from seeact_offline.recorder.cleaning import Node, xml_text
 from seeact_offline.recorder.observing import accessibility_tree
+from seeact_offline.recorder.script import TaskScript
 from seeact_offline.recorder.snapshot import snapshot_tree
-from seeact_offline.records import Box, Operation
+from seeact_offline.records import Box
 
 BID = "bid"
 MARKS = ("browsergym_", "aria-roledescription")
@@ -69,7 +66,7 @@ def task_of(observation: Mapping[str, Any]) -> tuple[str, int]:
 def page_of_observation(
     observation: Mapping[str, Any], numbers: dict[NodeKey, int], uid: str, task: str, history: Sequence[str]
 ) -> GymPage:
-    """What an observation shows. `numbers`: the ids that elements of this episode have; new ones are added. `history`: the actions so far,
+    """Reads an observation. `numbers`: the ids that elements of this episode have; new ones are added. `history`: the actions so far,
     as they are told."""
     from PIL import Image
 
@@ -91,19 +88,16 @@ def page_of_observation(
         if BID in node.attributes:
             bids[node.backend_node_id] = node.attributes[BID]
             node.attributes = _unmarked(node)
-    cleaned, address = clean(tree, Box(0, 0, *picture.size)), observation["url"]
-    read = accessibility_tree(observation["axtree_object"]["nodes"], ids, "")
-    website = urlsplit(address).hostname or "page"
-    state = PageState(address, (round(width * scale), round(height * scale)), (left * scale, top * scale))
-    made = {"page_state": state, "accessibility_tree": read}
-    record = StepRecord(
-        annotation_id="gym", action_uid=uid, task=task, website=website, domain="", subdomain="", index=len(history),
-        actions=(*history, ""), operation=Operation("CLICK"), raw_html="", cleaned_html=cleaned_html(cleaned),
-        elements=tuple(element_records(cleaned, [])), screenshot=file.getvalue(),
-        recorded={name: encode(one).decode() for name, one in made.items()},
+    address = observation["url"]
+    script = TaskScript(
+        annotation_id="gym", task=task, split="test", website=urlsplit(address).hostname or "page", domain="", subdomain="", start=address,
+        served=None, actions=(),
     )  # fmt: skip
-    names = {one.id: (one.role, one.name) for one in reversed(read.nodes) if one.id is not None}
-    view = PageView(record, file.getvalue(), picture.size, address, dict(numbers), tab, names)
+    made = {
+        "page_state": PageState(address, (round(width * scale), round(height * scale)), (left * scale, top * scale)),
+        "accessibility_tree": accessibility_tree(observation["axtree_object"]["nodes"], ids, ""),
+    }
+    view = page_view(script, uid, history, tree, file.getvalue(), picture.size, made, address, numbers, tab)
     return GymPage(view, tree, bids, observation["focused_element_bid"], (width * scale, height * scale))
 
 

@@ -60,7 +60,7 @@ class NodeKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageView:
-    """What was seen of the active tab at one time."""
+    """A view of the active tab at one time."""
 
     record: StepRecord
     """The row, without what is right."""
@@ -117,7 +117,7 @@ class LiveSession:
         self._clock_runs = clock_runs
         self._allowed = allowed | {Origin.of(start, "start")}
         self.events: list[str] = []
-        """What happened that nobody asked for, in words: dialogs, tabs, downloads."""
+        """Events that nobody asked for, in words: dialogs, tabs, downloads."""
         self._numbers: dict[NodeKey, int] = {}
         self._tabs: list[Page] = []
         self._sessions: dict[int, CDPSession] = {}
@@ -258,7 +258,7 @@ class LiveSession:
         return self.page.screenshot(type="png", full_page=whole)
 
     def observe(self, uid: str, history: Sequence[str], whole: bool = False) -> PageView:
-        """What is seen now. `uid`: the step's id. `history`: the actions so far, as they are told. `whole`: the whole page, not only its window."""
+        """Looks at the active tab. `uid`: the step's id. `history`: the actions so far, as they are told. `whole`: the whole page, not only its window."""
         return self.tried(lambda: self._observe(uid, history, whole))
 
     def _observe(self, uid: str, history: Sequence[str], whole: bool) -> PageView:
@@ -278,30 +278,30 @@ class LiveSession:
             numbers[key.backend] = node.backend_node_id
         address = self.address
         read = accessibility_tree(accessible, numbers, self.base)
-        cleaned = clean(tree, Box(0, 0, *size))
         made = {
             "page_state": PageState(address, window, scroll),
             "layout": layout(tree, measured),
             "accessibility_tree": read,
         }
-        record = StepRecord(
-            annotation_id=self.task.annotation_id,
-            action_uid=uid,
-            task=self.task.task,
-            website=self.task.website,
-            domain=self.task.domain,
-            subdomain=self.task.subdomain,
-            index=len(history),
-            actions=(*history, ""),
-            operation=Operation("CLICK"),
-            raw_html="",
-            cleaned_html=cleaned_html(cleaned),
-            elements=tuple(element_records(cleaned, [])),
-            screenshot=png,
-            recorded={name: encode(value).decode() for name, value in made.items()},
-        )
-        names = {one.id: (one.role, one.name) for one in reversed(read.nodes) if one.id is not None}
-        return PageView(record, png, size, address, dict(self._numbers), tab, names)
+        return page_view(self.task, uid, history, tree, png, size, made, address, self._numbers, tab)
+
+
+def page_view(
+    task: TaskScript, uid: str, history: Sequence[str], tree: Node, png: bytes, size: tuple[int, int], made: Mapping[str, Any],
+    address: str, numbers: Mapping[NodeKey, int], tab: int,
+) -> PageView:  # fmt: skip
+    """The view of a page whose elements have the row's ids, with boxes in pixels of the picture. `history`: the actions so far. `made`: the
+    recorded columns by name, `accessibility_tree` among them. `numbers`: as of `PageView.ids`."""
+    cleaned = clean(tree, Box(0, 0, *size))
+    record = StepRecord(
+        annotation_id=task.annotation_id, action_uid=uid, task=task.task, website=task.website, domain=task.domain,
+        subdomain=task.subdomain, index=len(history), actions=(*history, ""), operation=Operation("CLICK"), raw_html="",
+        cleaned_html=cleaned_html(cleaned), elements=tuple(element_records(cleaned, [])), screenshot=png,
+        recorded={name: encode(value).decode() for name, value in made.items()},
+    )  # fmt: skip
+    nodes = made["accessibility_tree"].nodes
+    names = {one.id: (one.role, one.name) for one in reversed(nodes) if one.id is not None}
+    return PageView(record, png, size, address, dict(numbers), tab, names)
 
 
 def settle_quietly(page: Page) -> None:

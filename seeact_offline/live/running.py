@@ -121,16 +121,7 @@ def browse(
     config, watch = (config or EvalConfig(concurrency=1)).changed(**options), watch or Watch()
     pilot = {f"{_BUILTIN}{one}": one for one in (ORACLE, RANDOM, SUBMIT)}.get(str(config.model), "")
     is_miniwob = source == MINIWOB
-    if not is_miniwob and seeds is not None:
-        raise InputError("seeds", sentence=f"`seeds` need `{MINIWOB}`, whose pages are drawn by them")
-    if not is_miniwob and pilot == SUBMIT:
-        raise InputError("model", sentence=f"{_BUILTIN}{SUBMIT} needs `{MINIWOB}`")
-    if config.scores is not None:
-        raise InputError("scores", sentence="`scores` belong to recorded steps; name a `ranker`")
-    if unaided and pilot != ORACLE:
-        raise InputError("unaided", sentence="`unaided` needs model builtin/oracle, the only one that is helped")
-    if confirm is not None and config.concurrency > 1:
-        raise InputError("confirm", sentence="`confirm` asks one person, about one browser; remove `concurrency`")
+    _check(config, pilot, is_miniwob, seeds, unaided, confirm is not None)
     asked = replace(config, model=f"{_BUILTIN}{ORACLE}") if pilot in (RANDOM, SUBMIT) else config
     grounding, identity = acting_grounding(asked)
     allowed = frozenset(Origin.of(url, "allow_origin") for url in allow_origins)
@@ -180,6 +171,20 @@ def browse(
             watch,
         )
         return run.into(folder, manifest, budget, config.concurrency)
+
+
+def _check(config: EvalConfig, pilot: str, is_miniwob: bool, seeds: int | None, unaided: bool, confirms: bool) -> None:
+    """Raises InputError for options that do not go together."""
+    if not is_miniwob and seeds is not None:
+        raise InputError("seeds", sentence=f"`seeds` need `{MINIWOB}`, whose pages are drawn by them")
+    if not is_miniwob and pilot == SUBMIT:
+        raise InputError("model", sentence=f"{_BUILTIN}{SUBMIT} needs `{MINIWOB}`")
+    if config.scores is not None:
+        raise InputError("scores", sentence="`scores` belong to recorded steps; name a `ranker`")
+    if unaided and pilot != ORACLE:
+        raise InputError("unaided", sentence="`unaided` needs model builtin/oracle, the only one that is helped")
+    if confirms and config.concurrency > 1:
+        raise InputError("confirm", sentence="`confirm` asks one person, about one browser; remove `concurrency`")
 
 
 def rules_of(config: EvalConfig) -> StopRules:
@@ -292,12 +297,9 @@ class _Run:
 
     def into(self, folder: RunFolder, manifest: Manifest, budget: Budget, n_browsers: int) -> LiveRun:
         """Runs the episodes that the folder does not hold, and writes its results. Raises OutOfBudget where not one could be begun."""
-        journal, done = Journal(folder.path / EPISODES), dict[str, EpisodeLine]()
+        journal = Journal(folder.path / EPISODES)
+        done = _episodes_of(journal)
         rows = Journal(folder.path / ROWS)
-        for line in journal.lines():
-            with worded(f"line {line.number} of {folder.path / EPISODES}, which is no episode"):
-                one = decoded(line.text, EpisodeLine)
-            done[one.annotation_id] = one
         # an episode that is drawn twice is run once
         tasks = [*{task.annotation_id: task for task in self._tasks}.values()]
         left = [task for task in tasks if not _is_done(done.get(task.annotation_id))]
@@ -352,15 +354,22 @@ class _Run:
         kept = [done[name] for name in wanted if name in done]
         if not kept and not complete:
             raise budget.too_small()
-        # those of an earlier command that are not asked for now stay
-        lines = [done[name] for name in dict.fromkeys([*wanted, *done]) if name in done]
-        replace_text(folder.path / EPISODES, "".join(f"{msgspec.json.encode(one).decode()}\n" for one in lines))
-        _gather(folder.path, [one.annotation_id for one in lines])
+        results = self._write(
+            folder.path, manifest, kept, {name: done[name] for name in [*wanted, *done] if name in done}
+        )
+        return LiveRun(folder.path, tuple(kept), results, len(wanted) - len(kept), budget.known)
+
+    def _write(
+        self, folder: Path, manifest: Manifest, kept: Sequence[EpisodeLine], every: Mapping[str, EpisodeLine]
+    ) -> LiveResults:
+        """Writes the files of finished episodes. `kept`: those asked for. `every`: those of earlier commands too, which stay."""
+        replace_text(folder / EPISODES, "".join(f"{msgspec.json.encode(one).decode()}\n" for one in every.values()))
+        _gather(folder, [*every])
         is_helped = manifest.settings["model"] == f"{_BUILTIN}{ORACLE}" and self._options.helped
         results = summarise(kept, manifest.settings, is_helped, isinstance(self._options.place, Miniwob))
-        replace_text(folder.path / "results.json", json.dumps(msgspec.to_builtins(results), indent=2) + "\n")
-        replace_text(folder.path / "report.md", report(results, kept))
-        return LiveRun(folder.path, tuple(kept), results, len(wanted) - len(kept), budget.known)
+        replace_text(folder / "results.json", json.dumps(msgspec.to_builtins(results), indent=2) + "\n")
+        replace_text(folder / "report.md", report(results, kept))
+        return results
 
     def _episode(self, task: TaskScript, lane: _Lane, model: Model, loop: asyncio.AbstractEventLoop) -> Episode:
         def ask(work: Coroutine[Any, Any, T]) -> T:
@@ -377,6 +386,7 @@ def _asked_of_a_person(confirm: Confirm, stopped: threading.Event, proposal: Pro
     def ask() -> None:
         try:
             answer.set_result(confirm(proposal))
+        # a person's function may raise anything, Ctrl-C included: it goes to the thread that waits
         except BaseException as error:
             answer.set_exception(error)
 
@@ -389,6 +399,16 @@ def _asked_of_a_person(confirm: Confirm, stopped: threading.Event, proposal: Pro
 
 def _with_base64(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, "screenshot": {"bytes": base64.b64encode(row["screenshot"]["bytes"]).decode(), "path": None}}
+
+
+def _episodes_of(journal: Journal) -> dict[str, EpisodeLine]:
+    """The episodes of earlier commands, by id. Raises InputError for a line that is none."""
+    done: dict[str, EpisodeLine] = {}
+    for line in journal.lines():
+        with worded(f"line {line.number} of {journal.path}, which is no episode"):
+            one = decoded(line.text, EpisodeLine)
+        done[one.annotation_id] = one
+    return done
 
 
 def _is_done(line: EpisodeLine | None) -> bool:

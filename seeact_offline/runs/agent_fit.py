@@ -44,7 +44,7 @@ MOST_NAMED = 6
 
 
 class Landing(NamedTuple):
-    """What lies at a place."""
+    """The finding at a place."""
 
     on_candidate: bool | None
     """None: the page's candidates are not known."""
@@ -55,7 +55,7 @@ class Target(Protocol):
     """The page that a reply is about."""
 
     def landing(self, answer: Answer, place: Point) -> Landing:
-        """What lies at the answer's place."""
+        """Looks at the answer's place."""
 
 
 @dataclass(frozen=True, slots=True)

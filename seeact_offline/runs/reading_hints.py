@@ -64,7 +64,7 @@ class ReadingHint:
         return shlex.join(["seeact-offline", "score", str(run), "--agent", self.agents[0], "--out", "DIR"])
 
     def sentences(self, run: str | Path = "RUN") -> list[str]:
-        """What was found, a reply, and what to do."""
+        """The finding, a reply, and the remedy."""
         names = ", ".join(f"{name} {n:,}" for name, n in sorted(self.failures.items()))
         found = []
         if self.n_unreadable > MANY_UNREADABLE * self.n_replies:

@@ -176,7 +176,7 @@ def room_to_write(out: Path) -> Iterator[None]:
 
 
 def _unwritten(error: BaseException | None, out: Path) -> str:
-    """What kept a file in the folder from being written to its end; empty for any other error."""
+    """The reason that kept a file in the folder from being written to its end; empty for any other error."""
     while error is not None:
         code = error.errno if isinstance(error, OSError) else None
         named = re.search(r"(?i)\b(?:os error|errno) (\d+)", str(error))

@@ -36,7 +36,7 @@ SITES = "sites"
 
 
 class _EpisodeLine(msgspec.Struct, frozen=True):
-    """What a run of `browse` knows of an episode beyond its trajectory."""
+    """Facts of an episode of `browse` beyond its trajectory."""
 
     annotation_id: str
     end: str = ""
