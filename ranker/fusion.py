@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 CONSTANT = 60
 """As in the paper; not tuned."""
@@ -18,5 +20,7 @@ def fuse(rankings: Sequence[Sequence[int]]) -> np.ndarray:
     >>> fuse([[0, 1, 2], [2, 0, 1]]).argsort()[::-1].tolist()
     [1, 0, 2]
     """
+    import numpy as np
+
     scores = (1 / (CONSTANT + 1 + np.array(rankings, dtype=np.float64))).sum(axis=0)
     return np.asarray(scores, dtype=np.float32)

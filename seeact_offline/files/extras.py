@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -29,6 +28,9 @@ def install_command(extra: str = "") -> str:
 
 
 def _packages(extra: str) -> list[str]:
+    # loads all of email, and every command imports this module
+    from importlib.metadata import PackageNotFoundError, requires
+
     try:
         lines = [line.partition(";") for line in requires("seeact-offline") or []]
     except PackageNotFoundError:

@@ -6,14 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from seeact_offline.files.markdown import cell, one_line, percent
 from seeact_offline.files.table import Table
 from seeact_offline.records import Metric
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import PROTOCOLS
-from seeact_offline.scoring.results import Results
 from seeact_offline.scoring.rules import sentence
 from seeact_offline.scoring.waterfall import (
     ANNOTATION_ERRORS,
@@ -25,6 +24,9 @@ from seeact_offline.scoring.waterfall import (
     WHAT_IF,
     is_unreadable,
 )
+
+if TYPE_CHECKING:
+    from seeact_offline.scoring.results import Results
 
 SETTINGS = (
     "model", "ranker", "prompts", "merge", "top_k", "group_size",
