@@ -48,7 +48,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--scored-steps", type=int, default=15_000, help="scoring: steps a run (default: %(default)s)")
     parser.add_argument("--splits", type=int, default=2500, help="intervals: splits a cell (default: %(default)s)")
     parser.add_argument("--engine-steps", type=int, default=1000, help="engine: steps (default: %(default)s)")
-    parser.add_argument("--ranker-steps", type=int, default=5, help="cross-encoder: steps (default: %(default)s)")
+    parser.add_argument("--ranker-steps", type=int, default=2, help="cross-encoder: steps (default: %(default)s)")
     parser.add_argument(
         "--candidates", type=int, default=60, help="cross-encoder: candidates a step; 0 for all (default: %(default)s)"
     )

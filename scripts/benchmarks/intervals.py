@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,10 +38,9 @@ class Coverage:
 
 def measure(options: argparse.Namespace) -> list[Line]:
     """Simulates `options.splits` splits a cell, of tasks of 3 to 15 steps, and prints the table of docs/statistics.md."""
-    found = [
-        _coverage(kind, n_tasks, mean, correlation, options.splits)
-        for kind, n_tasks, mean, correlation in itertools.product(KINDS, TASKS, MEANS, CORRELATIONS)
-    ]
+    cells = list(itertools.product(KINDS, TASKS, MEANS, CORRELATIONS))
+    with ProcessPoolExecutor() as pool:
+        found = list(pool.map(_coverage, *zip(*cells, strict=True), itertools.repeat(options.splits)))
     _print_table(found)
     usual, hard = ([100 * one.share for one in found if one.is_hard is which] for which in (False, True))
     return [

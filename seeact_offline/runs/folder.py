@@ -15,7 +15,7 @@ from dataclasses import asdict, replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Self, cast
 
 import msgspec
 from filelock import FileLock, Timeout
@@ -395,7 +395,7 @@ def read_prediction(text: str) -> Prediction:
     line = decoded(text, _PredictionLine)
     return Prediction(
         key=line.key,
-        groups=tuple(Reply(**msgspec.structs.asdict(group)) for group in line.groups),
+        groups=tuple(Reply(*msgspec.structs.astuple(group)) for group in line.groups),
         element_id=line.element_id,
         op=line.op,
         value=line.value,
@@ -443,13 +443,12 @@ def target_line(truth: Truth) -> str:
 def read_target(text: str) -> Truth:
     """Reverses `target_line`. Raises FormatError."""
     line = decoded(text, _TargetLine)
-    alike = {name: getattr(line, name) for name in line.__struct_fields__ if name not in _TargetLine.OTHERS}
     return Truth(
         key=line.key,
         operation=Operation(line.op, line.value, line.original_op),
         boxes=tuple(Box(*box) for box in line.boxes),
         kin=cast("dict[Kinship, frozenset[str]]", line.kin),
-        **alike,
+        **{name: getattr(line, name) for name in _ALIKE},
     )
 
 
@@ -532,7 +531,7 @@ class CallLine(KeyLine, frozen=True):
 
 
 class _Group(msgspec.Struct, forbid_unknown_fields=True):
-    """`Reply` as a line holds it."""
+    """`Reply` as a line holds it, with the same fields in the same order."""
 
     group: int
     offered: tuple[str, ...]
@@ -568,8 +567,6 @@ class _PredictionLine(KeyLine, frozen=True):
 class _TargetLine(KeyLine, frozen=True):
     """A line of `targets.jsonl`."""
 
-    OTHERS: ClassVar = ("annotation_id", "action_uid", "op", "value", "original_op", "boxes", "kin")
-    """Fields that `Truth` holds in another form."""
     op: str
     value: str
     positives: frozenset[str]
@@ -589,6 +586,12 @@ class _TargetLine(KeyLine, frozen=True):
     element_text: str = ""
     action_text: str = ""
     positives_in_order: tuple[str, ...] = ()
+
+
+_ALIKE = tuple(
+    {*_TargetLine.__struct_fields__} - {"annotation_id", "action_uid", "op", "value", "original_op", "boxes", "kin"}
+)
+"""Fields that `Truth` holds in the same form."""
 
 
 # --- the scored run ---

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TypeVar
@@ -22,6 +22,7 @@ from seeact_offline.scoring.rules import (
 )
 
 T = TypeVar("T")
+H = TypeVar("H", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,8 +43,8 @@ class _Pairs:
     """The predicted and the right operation of all steps."""
 
     distinct: Sequence[tuple[Operation, Operation]]
-    numbers: Sequence[int | None]
-    """Each step's place in `distinct`; None where the step did not run."""
+    numbers: np.ndarray
+    """Each step's place in `distinct`; -1 where the step did not run."""
 
 
 class Answers:
@@ -73,73 +74,88 @@ class Answers:
         return [metrics.best_rank(p.ranked, t.positives) for p, t in self._steps]
 
     def _score(self, protocol: Protocol) -> StepCredits:
-        rule = protocol.element
-        is_right = [False] * len(self._steps)
-        if rule is not None:
-            is_right = self._once(rule, lambda: [p.ran and bool(rule(p, t)) for p, t in self._steps])
-        element = list(is_right)
-        f1 = list(self._f1(protocol))
-        counted = [True] * len(self._steps)
+        element, f1 = self._right_elements(protocol), self._f1(protocol).copy()
+        counted = np.ones(len(self._steps), dtype=bool)
         for name, applies in CASES.items():
             case = getattr(protocol, name)
             if case is scored_as_answered:
                 # leaves every answer as it is
                 continue
-            for i in self._once(name, partial(self._places, applies)):
-                earned = case(Credit(element[i], f1[i])) if counted[i] else None
-                counted[i] = earned is not None
-                element[i], f1[i] = (False, 0.0) if earned is None else (earned.element, earned.operation_f1)
-        kept = self._once(protocol.episode, lambda: protocol.episode(self.truths))
-        counted = [counts and is_kept for counts, is_kept in zip(counted, kept, strict=True)]
-        element = [counts and right for counts, right in zip(counted, element, strict=True)]
+            places = self._once(name, partial(self._places, applies))
+            before = zip(*(of[places].tolist() for of in (counted, element, f1)), strict=True)
+            earned = [case(Credit(right, f)) if counts else None for counts, right, f in before]
+            counted[places] = [one is not None for one in earned]
+            element[places] = [one is not None and one.element for one in earned]
+            f1[places] = [0.0 if one is None else one.operation_f1 for one in earned]
+        counted &= self._once(protocol.episode, lambda: np.array(protocol.episode(self.truths), dtype=bool))
+        element &= counted
         # a step's one entry is its Operation F1
         if protocol.entries_of_f1 is not one_entry:
-            f1 = [
+            f1[:] = [
                 total(entries := protocol.entries_of_f1(truth, Credit(right, f))) / len(entries)
-                for truth, right, f in zip(self.truths, element, f1, strict=True)
+                for truth, right, f in zip(self.truths, element.tolist(), f1.tolist(), strict=True)
             ]
-        f1 = [f if counts else 0.0 for counts, f in zip(counted, f1, strict=True)]
-        success = [
-            right and protocol.success(prediction, truth, f)
-            for (prediction, truth), right, f in zip(self._steps, element, f1, strict=True)
+        f1[~counted] = 0.0
+        right = np.flatnonzero(element)
+        success = np.zeros_like(element)
+        success[right] = [
+            protocol.success(*self._steps[i], f) for i, f in zip(right.tolist(), f1[right].tolist(), strict=True)
         ]
-        return StepCredits(
-            element=np.array(element, dtype=bool),
-            operation_f1=np.array(f1, dtype=float),
-            success=np.array(success, dtype=bool),
-            counted=np.array(counted, dtype=bool),
-        )
+        return StepCredits(element, f1, success, counted)
 
-    def _f1(self, protocol: Protocol) -> list[float]:
+    def _right_elements(self, protocol: Protocol) -> np.ndarray:
+        """Tells of each answer whether its element is right, False for all if none was asked for; the caller's own."""
+        rule = protocol.element
+        if rule is None:
+            return np.zeros(len(self._steps), dtype=bool)
+        found: np.ndarray = self._once(
+            rule, lambda: np.array([p.ran and bool(rule(p, t)) for p, t in self._steps], dtype=bool)
+        )
+        return found.copy()
+
+    def _f1(self, protocol: Protocol) -> np.ndarray:
         """Operation F1 of each answer. Most steps share their pair of operations, predicted and right, with others."""
 
         def of(said: Operation, wanted: Operation) -> float:
             said, wanted = (protocol.value_of_click(one) for one in (protocol.value_as_said(said), wanted))
             return protocol.f1(said, wanted, protocol.text)
 
-        def all_steps() -> list[float]:
+        def all_steps() -> np.ndarray:
             right = protocol.right_operation
             pairs = self._once(("pairs", right), lambda: self._pairs(right))
-            earned = [of(*pair) for pair in pairs.distinct]
-            return [0.0 if number is None else earned[number] for number in pairs.numbers]
+            # the number of a step that did not run is -1
+            by_pair = np.array([*(of(*pair) for pair in pairs.distinct), 0.0], dtype=float)
+            earned: np.ndarray = by_pair[pairs.numbers]
+            return earned
 
         return self._once(_of_operation(protocol), all_steps)
 
-    def _pairs(self, right_operation: Callable[[Truth], Operation]) -> _Pairs:
-        distinct: dict[tuple[Operation, Operation], int] = {}
-        numbers = [
-            distinct.setdefault((p.operation, right_operation(t)), len(distinct)) if p.ran else None
-            for p, t in self._steps
-        ]
-        return _Pairs(list(distinct), numbers)
+    @cached_property
+    def _said(self) -> tuple[list[Operation], list[int]]:
+        """The distinct predicted operations, and each step's place among them."""
+        return _distinct(prediction.operation for prediction in self.predictions)
 
-    def _places(self, applies: Callable[[Prediction, Truth], bool]) -> list[int]:
-        return [i for i, step in enumerate(self._steps) if applies(*step)]
+    def _pairs(self, right_operation: Callable[[Truth], Operation]) -> _Pairs:
+        said, said_at = self._said
+        wanted, wanted_at = _distinct(right_operation(truth) for truth in self.truths)
+        distinct, numbers = _distinct(zip(said_at, wanted_at, strict=True))
+        ran = np.array([prediction.ran for prediction in self.predictions], dtype=bool)
+        return _Pairs([(said[i], wanted[j]) for i, j in distinct], np.where(ran, np.array(numbers, dtype=int), -1))
+
+    def _places(self, applies: Callable[[Prediction, Truth], bool]) -> np.ndarray:
+        return np.flatnonzero([applies(*step) for step in self._steps])
 
     def _once(self, key: object, work: Callable[[], T]) -> T:
         if key not in self._known:
             self._known[key] = work()
         return self._known[key]  # type: ignore[return-value]
+
+
+def _distinct(values: Iterable[H]) -> tuple[list[H], list[int]]:
+    """The different values by first appearance, and the place of each value among them."""
+    places: dict[H, int] = {}
+    numbers = [places.setdefault(value, len(places)) for value in values]
+    return list(places), numbers
 
 
 def _of_operation(protocol: Protocol) -> tuple[object, ...]:

@@ -36,8 +36,8 @@ class Averaging:
         lasts = aggregate.by_task([truth.key for truth in truths], truths)
         self.missing = {task: max(0, length(rows[-1]) - len(rows)) for task, rows in lasts.items()}
         """Task -> its actions without a row, where `length` counts them."""
-        self._n_entries = [n_entries(truth) for truth in truths]
-        entries = [truth for truth, n in zip(truths, self._n_entries, strict=True) for _ in range(n)]
+        self._n_entries = np.array([n_entries(truth) for truth in truths], dtype=int)
+        entries = [truth for truth, n in zip(truths, self._n_entries.tolist(), strict=True) for _ in range(n)]
         padded = [*entries, *(rows[-1] for task, rows in lasts.items() for _ in range(self.missing[task]))]
         self._n_missing = len(padded) - len(entries)
         self._tasks, self._n_tasks = _numbered([truth.key.annotation_id for truth in padded])

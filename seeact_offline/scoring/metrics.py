@@ -6,6 +6,7 @@ Source: Mind2Web paper (arXiv 2306.06070) section 4.1 and its released evaluatio
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 
 from seeact_offline.records import Box, Operation
 
@@ -70,6 +71,7 @@ def best_rank(ranked: Iterable[str], positives: Collection[str]) -> int | None:
     return next((place for place, node in enumerate(ranked) if node in positives), None)
 
 
-def _tokens(operation: Operation | str) -> set[str]:
+@lru_cache(maxsize=8192)
+def _tokens(operation: Operation | str) -> frozenset[str]:
     text = operation.text if isinstance(operation, Operation) else operation
-    return set(text.split())
+    return frozenset(text.split())
