@@ -40,12 +40,12 @@ _MEASURE = f"(inWindow) => JSON.stringify(({MEASURE})(inWindow))"
 """As a text, which Playwright hands over 30 times as fast as the objects."""
 STILL = """() => new Promise((done) => {
   let timer = setTimeout(finish, 100);
-  const most = setTimeout(finish, 1000);
+  const most = setTimeout(finish, 3000);
   const watch = new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(finish, 100); });
   watch.observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
   function finish() { clearTimeout(timer); clearTimeout(most); watch.disconnect(); done(); }
 })"""
-"""Waits until the page has changed nothing for 100 ms, at most one second."""
+"""Waits until the page has changed nothing for 100 ms, at most three seconds: jQuery's and Raphael's animations last up to 1.5."""
 T = TypeVar("T")
 DIALOGS = "dismissed"
 """The rule for `confirm` and `prompt`, which is the recorder's too; an `alert` has one button only."""
