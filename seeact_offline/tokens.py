@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import islice
 
 SQUARE = 2048
@@ -44,6 +45,7 @@ def full_size_visual_tokens(size: Size) -> int:
     return TILE_TOKENS * _n_tiles(size) + BASE_TOKENS
 
 
+@lru_cache(maxsize=1024)
 def count_words(text: str) -> int:
     """Counts the pieces that `WORD_PIECES` finds: a stand-in for a model's tokenizer that needs no download."""
     return len(re.findall(WORD_PIECES, text))

@@ -63,7 +63,7 @@ _REASON_CHARS = 60
 DEAREST_TIER = 2.5
 """Times the usual price that a service tier without a price of its own is taken to cost."""
 _URL_CHARS = 2_000_000
-"""Characters of pictures' URLs that are kept for each call in flight: turn 2 shows the picture of turn 1 again."""
+"""Bytes of pictures' URLs that are kept for each call in flight: turn 2 shows the picture of turn 1 again."""
 
 
 class OpenAIModel(ServerModel):
@@ -131,7 +131,7 @@ class OpenAIModel(ServerModel):
             await self._client.close()
             self._client = None
 
-    async def _attempt(self, request: Request, urls: list[str]) -> Completion | Failure:
+    async def _attempt(self, request: Request, urls: list[bytes]) -> Completion | Failure:
         """One attempt; one more for each parameter that the server makes us leave out. Raises InputError where there is a limit of what may
         be spent, and the attempt could cost anything."""
         while True:
@@ -210,7 +210,7 @@ class OpenAIModel(ServerModel):
         shown = failures.scrubbed(", ".join(name[:100] for name in names[:MOST_LISTED]) or "none")
         return f"; it has {shown}{more}{failures.scrubbed(did_you_mean(self._name, ', '.join(names)))}"
 
-    def body(self, request: Request, urls: list[str], sent: Mapping[str, Any], with_detail: bool) -> bytes:
+    def body(self, request: Request, urls: list[bytes], sent: Mapping[str, Any], with_detail: bool) -> bytes:
         """The JSON of a request, `urls` in the place of its pictures."""
         look = {DETAIL: str(self._options.image_detail)} if with_detail else {}
         messages = self.api.messages(request.messages, _PICTURE, look, self.parameters.sends_system)
@@ -220,9 +220,7 @@ class OpenAIModel(ServerModel):
             streamed = {"stream": True, **usage}
         text = json.dumps({"model": self._name, self.api.conversation: messages, **sent, **streamed})
         first, *others = text.encode("ascii").split(_PICTURE.encode("ascii"))
-        return b"".join(
-            [first, *(part for url, rest in zip(urls, others, strict=True) for part in (url.encode(), rest))]
-        )
+        return b"".join([first, *(part for url, rest in zip(urls, others, strict=True) for part in (url, rest))])
 
     def read(self, content: bytes, headers: Mapping[str, str]) -> Completion | Failure:
         """Reads the body of a success. Nothing of it is sure to be as documented."""

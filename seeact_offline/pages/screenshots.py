@@ -21,7 +21,7 @@ FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 """Formats of pictures that are opened, by Pillow's names."""
 MARGIN = 1024
 """Page pixels shown above and below a group (SeeAct)."""
-KEPT_BYTES = 512_000_000
+KEPT_BYTES = 256_000_000
 """Most bytes of decoded pages in the whole process: a tall one in colours has 25 MB."""
 
 

@@ -112,7 +112,7 @@ def test_pictures_are_encoded_off_the_event_loop() -> None:
 def test_equal_pictures_asked_for_at_once_are_encoded_once() -> None:
     pictures = [FakePicture("same") for _ in range(5)]
 
-    async def run() -> list[str]:
+    async def run() -> list[bytes]:
         urls = DataUrls(JPEG_95)
         return await asyncio.gather(*(urls.get(picture) for picture in pictures))
 
@@ -127,7 +127,7 @@ def test_who_gives_up_on_a_picture_does_not_fail_who_still_waits_for_it() -> Non
             assert go_on.wait(10)
             return super().encoded(image_format)
 
-    async def run() -> str:
+    async def run() -> bytes:
         urls = DataUrls(JPEG_95)
         first, second = (asyncio.create_task(urls.get(picture)) for _ in range(2))
         await asyncio.to_thread(started.wait, 10)
@@ -137,7 +137,7 @@ def test_who_gives_up_on_a_picture_does_not_fail_who_still_waits_for_it() -> Non
         return await second
 
     started, go_on, picture = threading.Event(), threading.Event(), Slow("p")
-    assert asyncio.run(run()).startswith("data:image/jpeg;base64,")
+    assert asyncio.run(run()).startswith(b"data:image/jpeg;base64,")
     assert picture.n_encoded == 1
 
 
@@ -157,10 +157,10 @@ def test_a_picture_beyond_the_budget_is_sent_all_the_same() -> None:
     with ChatServer(script("Hi.")) as server:
         ask(server, (Message("user", "Look", FakePicture("p", b"x" * 100)),))
 
-    async def run() -> str:
+    async def run() -> bytes:
         return await DataUrls(JPEG_95, budget=10).get(FakePicture("p", b"x" * 100))
 
-    assert asyncio.run(run()) == server.requests[0]["messages"][0]["content"][1]["image_url"]["url"]
+    assert asyncio.run(run()).decode() == server.requests[0]["messages"][0]["content"][1]["image_url"]["url"]
 
 
 def test_a_picture_that_cannot_be_encoded_is_the_rows_failure() -> None:
