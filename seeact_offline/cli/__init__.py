@@ -219,7 +219,16 @@ def _fill(parser: Parser, verb: str, words: Sequence[str]) -> None:
         default="warning",
         help="level of libraries' log messages (default: %(default)s)",
     )
-    parser.set_defaults(run=module.run, verb_parser=parser, command=f"{parser.prog} {shlex.join(words)}")
+    variables = ""
+    if any(hasattr(action, "variable") for action in parser._actions):
+        from seeact_offline.cli.variables import apply_variables
+
+        try:
+            variables = apply_variables(parser, words)
+        except SeeActError as error:
+            parser.exit(fail(format_error(error, parser)))
+    command = f"{variables}{parser.prog} {shlex.join(words)}"
+    parser.set_defaults(run=module.run, verb_parser=parser, command=command)
     if "--config" in options:
         from seeact_offline.cli.config_file import apply_config
 

@@ -12,8 +12,9 @@ from seeact_offline.cli.parser import MOST_NAMED, Parser, basic
 from seeact_offline.dataset import SPLITS, TEST_SPLITS, canonical_split, open_split
 from seeact_offline.grounding.strategies import UNGROUNDED, find_strategy, own_options
 from seeact_offline.grounding.strategy import Option
+from seeact_offline.models.environment import PREFIX
 from seeact_offline.records import DatasetError, InputError
-from seeact_offline.runs.config import DATA, EXECUTION, QUESTIONS, RANKING, EvalConfig, RankingOptions
+from seeact_offline.runs.config import DATA, EXECUTION, MODEL, QUESTIONS, RANKING, EvalConfig, RankingOptions
 from seeact_offline.runs.options import (
     ABOVE_0,
     COUNT,
@@ -102,6 +103,9 @@ def add_fields(
             settings["action"] = Several
         action = to.add_argument(*words.flags_of(name), **settings | changes)
         action.is_basic = words.is_basic if is_basic is None else is_basic  # type: ignore[attr-defined]
+        # SEEACT_CACHE is the folder of all caches
+        if words.group == MODEL and words.read is not bool and words.gather is None and name != "cache":
+            action.variable = f"{PREFIX}{name.upper()}"  # type: ignore[attr-defined]
         if words.known is not None:
             action.known = _Known(words.known)  # type: ignore[attr-defined]
         added[name] = action

@@ -60,12 +60,8 @@ def find_server(base_url: str | None) -> Server:
     for name in (KEY_VARIABLE, AZURE_KEY_VARIABLE):
         hide(variable(name))
     from_environment = variable(VARIABLE)
-    has_key = any(variable(name) and not from_file(name) for name in (KEY_VARIABLE, AZURE_KEY_VARIABLE))
-    if base_url is None and from_file(VARIABLE) and has_key:
-        raise ModelSpecError(
-            VARIABLE,
-            sentence=f"{VARIABLE} is in .env alone, and the API key is not; put both into .env, or both into the environment",
-        )
+    if base_url is None:
+        check_key_goes_with(VARIABLE)
     given = base_url if base_url is not None else from_environment or OPENAI_URL
     parts = _split(given, "base_url" if base_url is not None else VARIABLE)
     if base_url is not None and "@" in parts.netloc:
@@ -83,6 +79,16 @@ def find_server(base_url: str | None) -> Server:
         address=_safe(bare._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()),
         is_default=base_url is None and not from_environment,
     )
+
+
+def check_key_goes_with(name: str) -> None:
+    """Raises ModelSpecError where this variable, an address, is in `.env` alone and the key is the environment's."""
+    has_key = any(variable(key) and not from_file(key) for key in (KEY_VARIABLE, AZURE_KEY_VARIABLE))
+    if has_key and from_file(name):
+        raise ModelSpecError(
+            name,
+            sentence=f"{name} is in .env alone, and the API key is not; put both into .env, or both into the environment",
+        )
 
 
 def azure_key(server: Server) -> str:

@@ -1,6 +1,6 @@
-"""The variables that name a server and its key: those of the process, else of the file `.env` in the working folder.
+"""The variables that name a server, its key and options of a model: those of the process, else of the file `.env` in the working folder.
 
-Of the file only NAMES are read, and it never overrides the process. A folder may be somebody else's, so its file cannot send
+Of the file only NAMES and what begins with PREFIX are read, and it never overrides the process. A folder may be somebody else's, so its file cannot send
 a key of the process to a server of its own: see `address.find_server`.
 """
 
@@ -14,6 +14,8 @@ from seeact_offline.files.named import read_named
 from seeact_offline.records import InputError
 
 NAMES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "AZURE_OPENAI_API_KEY")
+PREFIX = "SEEACT_"
+"""Begins the variable of an option: SEEACT_BASE_URL is `--base-url`."""
 LONGEST_FILE = 100_000
 """Bytes; of a longer one nothing is read."""
 LONGEST_LINE = 4_000
@@ -30,7 +32,7 @@ def variable(name: str) -> str:
 
 def from_file(name: str) -> str:
     """The value in `.env`; empty where that file has none, or where the process has one already."""
-    if name not in NAMES or os.environ.get(name, "").strip():
+    if not (name in NAMES or name.startswith(PREFIX)) or os.environ.get(name, "").strip():
         return ""
     try:
         lines = read_named(".env", Path(".env"), largest=LONGEST_FILE).decode("utf-8", "replace").splitlines()
