@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import logging
+import os
 import re
 import shlex
 import signal
@@ -18,6 +19,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from types import FrameType
 
 from seeact_offline import __version__
@@ -40,6 +42,7 @@ PURPOSES = {
     "agreement": "compare verdicts of judges with labels, with intervals over tasks",
     "browse": "let an agent act in headless Chromium, and judge it by the page's state",
     "reward": "score finished tasks by programs over answers, addresses and stored pages",
+    "runs": "list the runs of a folder by status, date, model and figures",
     "view": "browse finished runs, or ground steps by hand",
     "cache": "list, prune or clear stored replies",
     "ablate": "compare ways of marking, or the observations of a web agent, over the same steps",
@@ -220,7 +223,8 @@ def _fill(parser: Parser, verb: str, words: Sequence[str]) -> None:
         help="level of libraries' log messages (default: %(default)s)",
     )
     variables = ""
-    if any(hasattr(action, "variable") for action in parser._actions):
+    known = {action.variable for action in parser._actions if hasattr(action, "variable")}
+    if known and (known & os.environ.keys() or Path(".env").is_file()):
         from seeact_offline.cli.variables import apply_variables
 
         try:

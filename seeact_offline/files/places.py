@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+PREFIX = "SEEACT_"
+"""Begins the names of our variables: SEEACT_BASE_URL is `--base-url`, and SEEACT_CACHE names the folder of all caches."""
+
 
 def cache_folder() -> Path:
     """Returns `$SEEACT_CACHE`, or `seeact-offline` in the user's cache folder; users may delete it at any time."""
-    named = os.environ.get("SEEACT_CACHE")
+    named = os.environ.get(f"{PREFIX}CACHE")
     if named:
         return Path(named)
     # a user without a home folder keeps nothing: nothing can be written below the null device, nor be put there by others

@@ -11,11 +11,10 @@ import re
 from pathlib import Path
 
 from seeact_offline.files.named import read_named
+from seeact_offline.files.places import PREFIX
 from seeact_offline.records import InputError
 
 NAMES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "AZURE_OPENAI_API_KEY")
-PREFIX = "SEEACT_"
-"""Begins the variable of an option: SEEACT_BASE_URL is `--base-url`."""
 LONGEST_FILE = 100_000
 """Bytes; of a longer one nothing is read."""
 LONGEST_LINE = 4_000
