@@ -6,7 +6,6 @@ beforehand (a router) solves more. docs/statistics.md says what each figure mean
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ import numpy as np
 
 from seeact_offline.records import Metric, StepKey
 from seeact_offline.scoring import aggregate, inference
-from seeact_offline.scoring.agreement import Kappa, fleiss_columns, fleiss_of_sums, kappa_of_sums
+from seeact_offline.scoring.agreement import Kappa, fleiss_columns, fleiss_of_sums, pairwise_kappas, percentiles
 from seeact_offline.scoring.inference import Gap
 
 FEWEST_RUNS = 3
@@ -152,58 +151,25 @@ def _by_task(columns: np.ndarray, task_of: np.ndarray) -> np.ndarray:
     return sums
 
 
-def _interval(drawn: np.ndarray) -> tuple[float, float] | None:
-    known = drawn[~np.isnan(drawn)]
-    if not len(known):
-        return None
-    low, high = np.quantile(known, [(1 - inference.LEVEL) / 2, (1 + inference.LEVEL) / 2])
-    # + 0.0: no negative zero
-    return round(float(low), inference.PLACES) + 0.0, round(float(high), inference.PLACES) + 0.0
-
-
 def _fleiss(n_solvers: np.ndarray, n_runs: int, task_of: np.ndarray, seed: int) -> Kappa:
     sums = _by_task(fleiss_columns(np.stack([n_solvers, n_runs - n_solvers], axis=1).astype(float)), task_of)
     whole = sums.sum(axis=0)[None]
     value = float(fleiss_of_sums(whole)[0])
-    ci95 = _interval(fleiss_of_sums(inference.resampled(sums, seed))) if len(sums) > 1 else None
+    ci95 = percentiles(fleiss_of_sums(inference.resampled(sums, seed))) if len(sums) > 1 else None
     return Kappa(float(whole[0, 1] / whole[0, 0]), None if np.isnan(value) else value, ci95)
 
 
 def _pairs(
     names: Sequence[str], credit: np.ndarray, solved: np.ndarray, task_of: np.ndarray, seed: int
 ) -> tuple[RunPair, ...]:
-    places = list(itertools.combinations(range(len(names)), 2))
     means = _by_task(credit, task_of) / np.bincount(task_of)[:, None]
-    gaps = [inference.gap(means[:, b] - means[:, a], seed) for a, b in places]
+    kappas = pairwise_kappas(~solved, task_of, seed)
+    gaps = [inference.gap(means[:, b] - means[:, a], seed) for a, b in kappas]
     adjusted = inference.holm([gap.p for gap in gaps])
-    # of all pairs at once: the steps, those that each run fails, and those that both of a pair fail
-    failed = ~solved
-    both = np.stack([failed[:, a] & failed[:, b] for a, b in places], axis=1)
-    sums = _by_task(np.column_stack([np.ones(len(task_of)), failed, both]), task_of)
-    drawn = inference.resampled(sums, seed) if len(sums) > 1 else None
-    whole = sums.sum(axis=0)[None]
     pairs = []
-    for number, ((a, b), gap, p_holm) in enumerate(zip(places, gaps, adjusted, strict=True)):
-        columns = 1 + a, 1 + b, 1 + len(names) + number
-        n, fail_a, fail_b, neither = (int(whole[0, column]) for column in (0, *columns))
-        value = float(kappa_of_sums(_kappa_columns(whole, *columns), 1)[0])
-        kappa = Kappa(
-            (n - fail_a - fail_b + 2 * neither) / n,
-            None if np.isnan(value) else value,
-            None if drawn is None else _interval(kappa_of_sums(_kappa_columns(drawn, *columns), 1)),
-        )
-        pairs.append(
-            RunPair(
-                names[a], names[b], gap, p_holm,
-                only_first=fail_b - neither, only_second=fail_a - neither,
-                both=n - fail_a - fail_b + neither, neither=neither, kappa=kappa,
-            )
-        )  # fmt: skip
+    for ((a, b), kappa), gap, p_holm in zip(kappas.items(), gaps, adjusted, strict=True):
+        first, second = solved[:, a], solved[:, b]
+        both, neither = int((first & second).sum()), int((~first & ~second).sum())
+        only_first, only_second = int((first & ~second).sum()), int((~first & second).sum())
+        pairs.append(RunPair(names[a], names[b], gap, p_holm, only_first, only_second, both, neither, kappa))
     return tuple(pairs)
-
-
-def _kappa_columns(sums: np.ndarray, a: int, b: int, both: int) -> np.ndarray:
-    """Columns as `kappa_of_sums` takes them: steps, those of the same outcome, none of their own, then how often each fails and solves."""
-    n, fail_a, fail_b, neither = (sums[:, column] for column in (0, a, b, both))
-    same = n - fail_a - fail_b + 2 * neither
-    return np.column_stack([n, same, np.zeros(len(sums)), fail_a, fail_b, n - fail_a, n - fail_b])
