@@ -274,7 +274,7 @@ class _Comparison:
         return self.tasks.get(trajectory, f"trajectory {trajectory}")
 
     def _share(self, pairs: Sequence[LabelledVerdict], is_counted: Callable[[LabelledVerdict], bool]) -> Figure | None:
-        return _share([(pair.task, float(is_counted(pair))) for pair in pairs], self.seed)
+        return share_of([(pair.task, float(is_counted(pair))) for pair in pairs], self.seed)
 
     def _kappa(self, pairs: Sequence[LabelledVerdict]) -> Figure | None:
         """Columns as `kappa_of_sums` has them: the verdicts, those that agree, none of their own, then of success and failure how often
@@ -290,7 +290,7 @@ class _Comparison:
             for place, one in enumerate(said)
             for other in said[place + 1 :]
         ]
-        return _share(flips, self.seed)
+        return share_of(flips, self.seed)
 
     def _repeats_kappa(self, spread: Mapping[str, Sequence[bool]], n_repeats: int) -> Figure | None:
         whole = {one: said for one, said in spread.items() if len(said) == n_repeats}
@@ -322,9 +322,9 @@ def success_of(judgements: Sequence[Judgement], seed: int = 0) -> tuple[Figure |
     """A judge's rate of success over its verdicts, and the standard deviation over its repeats, None for one."""
     known = [one for one in judgements if one.verdict is not None]
     repeats = [[bool(one.verdict) for one in known if one.repeat == number] for number in {one.repeat for one in known}]
-    return _share([(one.task or f"trajectory {one.trajectory}", float(bool(one.verdict))) for one in known], seed), _sd(
-        repeats
-    )
+    return share_of(
+        [(one.task or f"trajectory {one.trajectory}", float(bool(one.verdict))) for one in known], seed
+    ), _sd(repeats)
 
 
 def cost_per_verdict(judgements: Iterable[Judgement]) -> float | None:
@@ -334,7 +334,7 @@ def cost_per_verdict(judgements: Iterable[Judgement]) -> float | None:
     return fmean(known) if known and len(known) == len(costs) else None
 
 
-def _share(values: Sequence[tuple[str, float]], seed: int) -> Figure | None:
+def share_of(values: Sequence[tuple[str, float]], seed: int) -> Figure | None:
     """The mean of values of 0 and 1, each with its task; None for no values."""
     if not values:
         return None
