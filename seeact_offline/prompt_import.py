@@ -90,6 +90,8 @@ class PublishedPrompt:
     """Field that the repository fills in -> our placeholder, in the order in which they stand in turn 1."""
     beside: tuple[str, ...] = ()
     """Files of our own pack that belong to it, without their ending."""
+    function: str = ""
+    """The function whose own names these are; empty for those of the module."""
 
 
 _UGROUND = PublishedPrompt(
@@ -113,10 +115,18 @@ PUBLISHED = {
         "evaluation/auto_eval.py", "[USER_PROMPT]", "SYSTEM_PROMPT",
         (("<task>", "{{task}}"), ("<answer>", "{{answer}}"), ("<num>", "{{count}}")), beside=("judge-webvoyager.turn2",),
     ),
+    "judge-agenttrek": PublishedPrompt(
+        "src/methods/agenttrek_eval.py", "[prompt]", "system_msg",
+        (("{task}", "{{task}}"), ("{thoughts_and_actions}", "{{actions}}")), function="AgentTrek_eval",
+    ),
+    "judge-autonomouseval": PublishedPrompt(
+        "src/methods/automomous_eval.py", "[prompt]", "system_msg",
+        (("{task}", "{{task}}"), ("{last_actions}", "{{actions}}")), function="Autonomous_eval",
+    ),
 }  # fmt: skip
 """GUI agents whose prompts are constants of their repositories.
 
-Sources: xlang-ai/aguvis 178c418, MinorJerry/WebVoyager 5a78967, njucckevin/SeeClick 0ef37ac, showlab/ShowUI 21ed7cb, OSU-NLP-Group/UGround 3a9b9f2.
+Sources: xlang-ai/aguvis 178c418, MinorJerry/WebVoyager 5a78967, OSU-NLP-Group/Online-Mind2Web ccdeb0d, njucckevin/SeeClick 0ef37ac, showlab/ShowUI 21ed7cb, OSU-NLP-Group/UGround 3a9b9f2.
 """
 
 
@@ -202,10 +212,11 @@ def import_agent_prompts(agent: str, checkout: Path, out: Path) -> list[Path]:
         )
     published = PUBLISHED[agent]
     source = _read_source(Path(checkout), published.file)
-    texts = dict(_named_texts(source))
+    texts = dict(_named_texts(source, published.function))
+    of = f"{published.function} in {published.file}" if published.function else published.file
 
     def text(name: str) -> str:
-        return _storable(texts.get(name), f"{name} of {published.file}")
+        return _storable(texts.get(name), f"{name} of {of}")
 
     turn1 = re.sub(r"\[(\w+)\]", lambda name: text(name[1]), published.turn1)
     for field, placeholder in published.fields:
@@ -292,10 +303,14 @@ def _read_source(checkout: Path, file: str) -> Source:
         raise PromptError("checkout", f"Python source in {file}", str(error) or type(error).__name__) from error
 
 
-def _named_texts(source: Source) -> Iterator[tuple[str, str]]:
-    """Name -> text of the module's own assignments, and `TABLE[KEY]` -> text of those of dictionaries. Others are skipped."""
+def _named_texts(source: Source, function: str = "") -> Iterator[tuple[str, str]]:
+    """Name -> text of the module's own assignments, or of a function's, and `TABLE[KEY]` -> text of those of dictionaries. Others, such as
+    those inside `if`, are skipped."""
     known: dict[str, str] = {}
-    for node in source.tree.body:
+    body: list[ast.stmt] = source.tree.body
+    if function:
+        body = next((node.body for node in body if isinstance(node, ast.FunctionDef) and node.name == function), [])
+    for node in body:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 entries: list[tuple[str, ast.expr]] = [(name, value)]

@@ -35,7 +35,7 @@ from seeact_offline.records import Message, Operation, Request, StepKey, Truth
 from seeact_offline.replies import final_answer
 from seeact_offline.scoring import importers
 from seeact_offline.scoring.importers import reading
-from seeact_offline.trajectories import judgements, locators, opening, rule_sets, verdict_rules
+from seeact_offline.trajectories import judgements, locators, opening, rule_sets, stored_verdicts, verdict_rules
 
 Read = Callable[[str], object]
 ROOMS = (
@@ -127,7 +127,7 @@ def readers() -> dict[str, Reader]:
         read_module = importlib.import_module(importer.read.__module__)
         found[f"import of {name}"] = Reader(_imported(importer, write), (read_module, reading))
     for name, written in VERDICTS.items():
-        found[f"verdicts of {name}"] = Reader(_verdicts(name, written), (judgements,))
+        found[f"verdicts of {name}"] = Reader(_verdicts(name, written), (judgements, stored_verdicts))
     found["redact"] = Reader(_redacted, (redaction,), ("", SECRET[:-1], "%2525", "\\\\"))
     for module in _rooms():
         for name, function in vars(module).items():
@@ -205,6 +205,16 @@ VERDICTS: Mapping[str, Callable[[str], str]] = {
     "rows.jsonl": lambda text: json.dumps({"trajectory": "a", "verdict": True, "judge": text, "reply": text}) + "\n",
     "text.jsonl": lambda text: text,
     "text.csv": lambda text: f"trajectory,verdict,reply\na,true,{text}\n{text}",
+    "human_label.json": lambda text: json.dumps([{"task_id": text, "a_human_label": "1", f"{text}_human_label": "0"}]),
+    "a/m_eval_b_score_threshold_3_auto_eval_results.json": lambda text: json.dumps(
+        {"task_id": text, "predicted_label": 1, "evaluation_details": {"response": text}}
+    ),
+    **{
+        f"b/a/{judge}/t.json": lambda text: json.dumps(
+            {"judge_model_name": text, "response": {"choices": [{"message": {"content": text}}]}}
+        )
+        for judge in ("aer", "nnetnav", "gpt")
+    },
 }
 SECRET = "a%\\a%25a" * 4
 """Of letters that redaction spells in several ways."""
@@ -233,8 +243,10 @@ def _verdicts(name: str, written: Callable[[str], str]) -> Read:
     def read(text: str) -> object:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(written(text), errors="replace")
-            return judgements.read_judgements(path, "verdicts")
+            # judgments of other programs are known by their folders
+            return judgements.read_judgements(Path(folder) if name.endswith("/t.json") else path, "verdicts")
 
     return read
 

@@ -12,10 +12,11 @@ from seeact_offline.files.markdown import printable
 from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.records import InputError
 from seeact_offline.tables import figures
-from seeact_offline.tables.document import ENDINGS
+from seeact_offline.tables.document import ENDINGS, TableDocument
 from seeact_offline.trajectories.agreement_figure import draw_agreement
-from seeact_offline.trajectories.agreement_tables import agreement_document
+from seeact_offline.trajectories.agreement_tables import agreement_document, panel_table
 from seeact_offline.trajectories.judge_agreement import NO_VERDICT, Agreements, agreements
+from seeact_offline.trajectories.judge_panel import Panel, judge_panel
 from seeact_offline.trajectories.judgements import read_judgements
 
 FORMS = {ending: form for form, ending in ENDINGS.items()}
@@ -45,8 +46,11 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None and not is_folder and args.out.suffix not in ALL:
         raise InputError("out", f"a file ending in {', '.join(ALL)}, or a folder", str(args.out))
     verdicts = [one for path in args.verdicts for one in read_judgements(path, "verdicts")]
-    found = agreements(verdicts, read_judgements(args.labels, "labels"), no_verdict=args.no_verdict, seed=args.seed)
-    say(agreement_document(found).markdown().removesuffix("\n"))
+    labels = read_judgements(args.labels, "labels")
+    found = agreements(verdicts, labels, no_verdict=args.no_verdict, seed=args.seed)
+    panel = judge_panel(verdicts, labels, no_verdict=args.no_verdict, seed=args.seed)
+    document = agreement_document(found, panel)
+    say(document.markdown().removesuffix("\n"))
     if args.out is not None:
         paths = (
             [args.out / f"agreement{ending}" for ending in ALL if ending not in (".pdf", ".svg")]
@@ -55,18 +59,20 @@ def run(args: argparse.Namespace) -> int:
         )
         paths[0].parent.mkdir(parents=True, exist_ok=True)
         for path in paths:
-            _write(path, found)
+            _write(path, found, panel, document)
             say(f"Written: {path}")
     return 0
 
 
-def _write(path: Path, found: Agreements) -> None:
+def _write(path: Path, found: Agreements, panel: Panel | None, document: TableDocument) -> None:
     if path.suffix in figures.ENDINGS:
         picture = figures.drawn(draw_agreement, asdict(found), path.suffix)
         write_whole(path, lambda draft: draft.write_bytes(picture))
     elif path.suffix == ".json":
-        replace_text(path, json.dumps(asdict(found), indent=2) + "\n")
+        together = {} if panel is None else {"panel": asdict(panel)}
+        replace_text(path, json.dumps({**asdict(found), **together}, indent=2) + "\n")
     else:
-        replace_text(
-            path, printable(agreement_document(found).text(FORMS[path.suffix], standalone=path.suffix == ".html"))
-        )
+        text = document.text(FORMS[path.suffix], standalone=path.suffix == ".html")
+        # LaTeX has the first table of a document alone
+        also = f"\n{panel_table(panel).latex()}" if panel is not None and path.suffix == ".tex" else ""
+        replace_text(path, printable(text + also))

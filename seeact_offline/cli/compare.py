@@ -9,14 +9,18 @@ from pathlib import Path
 
 from seeact_offline.cli.output import note, say
 from seeact_offline.files.markdown import printable
-from seeact_offline.files.whole import replace_text
+from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.records import InputError
 from seeact_offline.runs.finished import compare
 from seeact_offline.runs.folder import read_results
+from seeact_offline.scoring.comparison import Comparison
+from seeact_offline.scoring.overlap import FEWEST_RUNS
 from seeact_offline.scoring.paired import BREAKDOWNS
+from seeact_offline.tables import figures
+from seeact_offline.tables.comparison_figure import draw_comparison
 from seeact_offline.tables.table_input import run_folders
 
-ENDINGS = (".json", ".md")
+ENDINGS = (".json", ".md", ".tex", *figures.ENDINGS)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,13 +47,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seed", type=int, default=0, metavar="N", help="seed of resamples and signs (default: %(default)s)"
     )
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help=f"also write it to a file, ending in {' or '.join(ENDINGS)}"
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help=f"also write it to a file, ending in {', '.join(ENDINGS)}; a picture needs {FEWEST_RUNS} runs or more",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     if args.out is not None and args.out.suffix not in ENDINGS:
-        raise InputError("out", f"a file ending in {' or '.join(ENDINGS)}", str(args.out))
+        raise InputError("out", f"a file ending in {', '.join(ENDINGS)}", str(args.out))
     if args.group and args.runs:
         raise InputError("group", sentence="use `group` or runs, not both; a run by itself is a `group` of one")
     if len(args.group) == 1:
@@ -60,11 +67,23 @@ def run(args: argparse.Namespace) -> int:
     for runs in compared:
         found = compare(*runs, by=args.by, intersect=args.intersect, detect=args.detect, seed=args.seed)
         if args.out is not None:
-            as_json = json.dumps(found.to_dict(), indent=2) + "\n"
-            args.out.parent.mkdir(parents=True, exist_ok=True)
-            replace_text(args.out, as_json if args.out.suffix == ".json" else printable(found.report()))
+            _write(args.out, found)
         say(found.report())
     return 0
+
+
+def _write(path: Path, found: Comparison) -> None:
+    if path.suffix in figures.ENDINGS and found.overlap is None:
+        raise InputError("out", sentence=f"a picture as `out` needs {FEWEST_RUNS} runs or more, and no `group`")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix in figures.ENDINGS:
+        picture = figures.drawn(draw_comparison, found.to_dict(), path.suffix)
+        write_whole(path, lambda draft: draft.write_bytes(picture))
+    elif path.suffix == ".json":
+        replace_text(path, json.dumps(found.to_dict(), indent=2) + "\n")
+    else:
+        page = found.report() if path.suffix == ".md" else "\n".join(table.latex() for table in found.tables())
+        replace_text(path, printable(page))
 
 
 def _by_split(paths: Sequence[Path]) -> list[list[Path]]:

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     basic(
         rules.add_argument(
             "--k", type=lambda text: tuple(one.strip() for one in text.split(",")), default=(), metavar="K[,K]",
-            help="numbers of last screenshots to show, or all, such as 1,2,3,all (default: the judge's own, 3 for openwebvoyager, else all)",
+            help="numbers of last screenshots to show, or all, such as 1,2,3,all (default: the judge's own: 3 for openwebvoyager, 1 for agenttrek and autonomouseval, else all)",
         )
     )  # fmt: skip
     basic(

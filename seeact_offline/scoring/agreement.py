@@ -8,6 +8,7 @@ own step and no label of another, so chance is little more than two answers of "
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -154,16 +155,47 @@ def _kappa(pairs: Sequence[tuple[StepKey, ElementLabel, ElementLabel]], label: L
     labels = [(key.annotation_id, label(key, one), label(key, other)) for key, one, other in pairs]
     columns = _columns(labels)
     whole = columns.sum(axis=0)[None]
-    found = float(kappa_of_sums(whole, 1)[0])
-    ci95 = None
-    if len(columns) > 1:
-        drawn = kappa_of_sums(resampled(columns, seed), len(columns))
-        known = drawn[~np.isnan(drawn)]
-        if len(known):
-            low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-            # + 0.0: no negative zero
-            ci95 = round(float(low), PLACES) + 0.0, round(float(high), PLACES) + 0.0
-    return Kappa(float(whole[0, 1] / whole[0, 0]), None if np.isnan(found) else found, ci95)
+    ci95 = percentiles(kappa_of_sums(resampled(columns, seed), len(columns))) if len(columns) > 1 else None
+    return Kappa(float(whole[0, 1] / whole[0, 0]), _known(kappa_of_sums(whole, 1)[0]), ci95)
+
+
+def pairwise_kappas(said: np.ndarray, task_of: np.ndarray, seed: int = 0) -> dict[tuple[int, int], Kappa]:
+    """Cohen's kappa of every two judges of the same items, by their columns, with intervals by drawing tasks.
+
+    `said`: shape (n_items, n_judges), True or False. `task_of`: shape (n_items,), the task of each item, numbered from 0. No items: empty.
+    """
+    if not len(said):
+        return {}
+    pairs = list(itertools.combinations(range(said.shape[1]), 2))
+    both = [said[:, a] & said[:, b] for a, b in pairs]
+    columns = np.column_stack([np.ones(len(said)), said, *both])
+    sums = np.zeros((int(task_of.max()) + 1, columns.shape[1]))
+    np.add.at(sums, task_of, columns)
+    whole = sums.sum(axis=0)[None]
+    # all pairs are of the same draws
+    drawn = resampled(sums, seed) if len(sums) > 1 else None
+
+    def of_pair(rows: np.ndarray, number: int) -> np.ndarray:
+        a, b = pairs[number]
+        n, yes_a, yes_b, yes = (rows[:, column] for column in (0, 1 + a, 1 + b, 1 + said.shape[1] + number))
+        return np.column_stack([n, n - yes_a - yes_b + 2 * yes, 0 * n, yes_a, yes_b, n - yes_a, n - yes_b])
+
+    found = {}
+    for number, pair in enumerate(pairs):
+        row = of_pair(whole, number)
+        ci95 = None if drawn is None else percentiles(kappa_of_sums(of_pair(drawn, number), 1))
+        found[pair] = Kappa(float(row[0, 1] / row[0, 0]), _known(kappa_of_sums(row, 1)[0]), ci95)
+    return found
+
+
+def percentiles(drawn: np.ndarray) -> tuple[float, float] | None:
+    """The interval of a figure from its values in resamples, shape (n,); NaN, no value, is left out. None where there is no value."""
+    known = drawn[~np.isnan(drawn)]
+    if not len(known):
+        return None
+    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    # + 0.0: no negative zero
+    return round(float(low), PLACES) + 0.0, round(float(high), PLACES) + 0.0
 
 
 def _columns(labels: Sequence[tuple[str, Hashable, Hashable]]) -> np.ndarray:

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
 from seeact_offline.records import Metric
+from seeact_offline.scoring.gap_text import gap_cells
 from seeact_offline.scoring.inference import EXACT_UP_TO, FEWEST_TASKS, RESAMPLES, Gap
 from seeact_offline.scoring.metrics import METRICS
+from seeact_offline.scoring.overlap import Overlap
+from seeact_offline.scoring.overlap_tables import overlap_tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,10 +124,15 @@ class Comparison:
     """The difference, in points, for which `tasks_needed` is computed."""
     seed: int
     """The seed of resamples and signs."""
+    overlap: Overlap | None = None
+    """The steps that runs solve together and alone; None for two runs and for groups."""
 
     def to_dict(self) -> dict[str, object]:
         """The comparison as JSON."""
-        return {"schema": 1, **asdict(self)}
+        entries = {"schema": 1, **asdict(self)}
+        if self.overlap is None:
+            del entries["overlap"]
+        return entries
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a metric, other run and kind of step: both averages and their difference, as fractions.
@@ -159,17 +167,22 @@ class Comparison:
         """The table of the differences alone, as Markdown."""
         return replace(_differences(self), title="", notes=[]).markdown()
 
-    def report(self) -> str:
-        """The comparison as Markdown, a table a question."""
+    def tables(self) -> list[Table]:
+        """The comparison as tables, one a question."""
         tables = [
             _figures(self),
             _differences(self),
             _ties(self),
+            *(overlap_tables(self.overlap) if self.overlap else []),
             _over_always_click(self),
             _repeats(self),
             *(_breakdown(self, name, rows) for name, rows in self.breakdowns.items()),
         ]
-        return "\n\n".join(one.markdown() for one in tables if one is not None) + "\n"
+        return [one for one in tables if one is not None]
+
+    def report(self) -> str:
+        """The comparison as Markdown."""
+        return "\n\n".join(one.markdown() for one in self.tables()) + "\n"
 
 
 # --- as Markdown ---
@@ -244,7 +257,7 @@ def _differences(comparison: Comparison) -> Table:
         (
             METRICS[pair.metric],
             f"{pair.second} - {pair.first}",
-            *_gap(pair.gap),
+            *gap_cells(pair.gap),
             *([f"{pair.p_holm:.4f}"] if several else []),
             percent(pair.detectable),
             "-" if pair.tasks_needed is None else f"about {pair.tasks_needed}",
@@ -265,21 +278,6 @@ def _differences(comparison: Comparison) -> Table:
     return Table(title=title, header=(*header, "detectable", needed), rows=rows, notes=[note], n_labels=2)
 
 
-def _gap(gap: Gap) -> tuple[str, str, str]:
-    return points(gap.macro), gap_interval(gap.ci95), f"{gap.p:.4f}"
-
-
-def gap_interval(ci95: Sequence[float] | None) -> str:
-    """An interval of a difference as text, in points."""
-    return f"-, fewer than {FEWEST_TASKS} tasks" if ci95 is None else f"{points(ci95[0])} to {points(ci95[1])}"
-
-
-def points(value: float) -> str:
-    """A difference of fractions as text, in points."""
-    # + 0.0: no negative zero
-    return f"{float(percent(value)) + 0.0:+.1f}"
-
-
 def _ties(comparison: Comparison) -> Table:
     rows = [
         (
@@ -298,7 +296,7 @@ def _ties(comparison: Comparison) -> Table:
 
 
 def _over_always_click(comparison: Comparison) -> Table:
-    rows = [(name, *_gap(gap)) for name, gap in comparison.over_always_click.items()]
+    rows = [(name, *gap_cells(gap)) for name, gap in comparison.over_always_click.items()]
     note = (
         f"CLICK at every step, without a look, has {percent(comparison.always_click.macro)} % Operation F1, macro (and"
         " Element Accuracy and Step SR 0): only what a run has beyond that is its own."
@@ -329,7 +327,7 @@ def _breakdown(comparison: Comparison, name: str, breakdown: Sequence[BreakdownR
     rows = []
     for one in breakdown:
         macros = [percent(one.figures[metric][run]) for run in comparison.runs]
-        gaps = [text for other in others for text in _gap(one.gaps[metric][other])[:2]]
+        gaps = [text for other in others for text in gap_cells(one.gaps[metric][other])[:2]]
         rows.append((one.label, one.n_tasks, one.n_steps, *macros, *gaps))
     header = (name, "tasks", "steps", *comparison.runs, *differences)
     note = f"{METRICS[metric]}, macro over the tasks that have such steps; p is not given, because cells are many."

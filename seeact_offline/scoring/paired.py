@@ -18,6 +18,7 @@ from seeact_offline.scoring import aggregate, inference
 from seeact_offline.scoring.comparison import SIGNIFICANT, BreakdownRow, Comparison, PairedDifference, Repeats, Variance
 from seeact_offline.scoring.inference import Gap
 from seeact_offline.scoring.metrics import STEP_FIELDS
+from seeact_offline.scoring.overlap import FEWEST_RUNS, Overlap, overlap
 from seeact_offline.scoring.step_scores import StepRow
 
 _ABOVE = 10**9
@@ -161,7 +162,14 @@ def compare_runs(
         breakdowns={name: _cells(table, BREAKDOWNS[name], seed) for name in by},
         detect=detect,
         seed=seed,
+        overlap=None if of_seeds or len(runs) < FEWEST_RUNS else _overlap(runs, keys, table, seed),
     )
+
+
+def _overlap(runs: Sequence[ScoredRun], keys: Sequence[StepKey], table: _Table, seed: int) -> Overlap:
+    metric = "step_success_rate" if "step_success_rate" in table.metrics else "operation_f1"
+    causes = {run.name: [run.steps[key].person_cause or run.steps[key].outcome for key in keys] for run in runs}
+    return overlap(metric, keys, table.credits[metric], causes, seed)
 
 
 def _check(runs: Sequence[ScoredRun], by: Sequence[str], detect: float) -> None:

@@ -8,9 +8,11 @@ from statistics import fmean
 
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
+from seeact_offline.scoring.agreement import Kappa
 from seeact_offline.scoring.report import counted
 from seeact_offline.tables.document import NO_FIGURE, TableDocument
 from seeact_offline.trajectories.judge_agreement import Agreements, Figure, JudgeAgreement, cost_per_verdict, success_of
+from seeact_offline.trajectories.judge_panel import Panel
 from seeact_offline.trajectories.judgements import CONSTRUCTED, NO_ANSWER, Judgement
 
 CONSTRUCTED_REMARK = (
@@ -25,9 +27,9 @@ INTERVALS = (
 NAMES = ("judge", "model", "k")
 
 
-def agreement_document(found: Agreements) -> TableDocument:
-    """Draws finished figures of agreement."""
-    tables = [_agreement(found), _counts(found)]
+def agreement_document(found: Agreements, panel: Panel | None = None) -> TableDocument:
+    """Draws finished figures of agreement; `panel`: those of the judges together."""
+    tables = [_agreement(found), *([panel_table(panel)] if panel else []), _counts(found)]
     if any(one.n_repeats > 1 for one in found.judges):
         tables.append(_repeats(found.judges))
     tables += [_agents(one) for one in found.judges if one.ranking is not None]
@@ -60,6 +62,50 @@ def _agreement(found: Agreements) -> Table:
     missing = "are left out" if found.no_verdict == "left-out" else "count as failures"
     notes = [INTERVALS, f"Judgements without a verdict {missing}."]
     return Table(title="Agreement", header=header, rows=rows, n_labels=len(NAMES), notes=notes)
+
+
+def panel_table(panel: Panel) -> Table:
+    """A row for each judge and one for the labels; a judge's letter heads the column of kappas with it."""
+    letters = [_letter(number) for number in range(len(panel.judges))]
+    kappas = {(pair.first, pair.second): pair.kappa for pair in panel.pairs}
+    rows: list[tuple[object, ...]] = []
+    for number, row in enumerate(panel.judges):
+        others = [kappas.get((min(number, other), max(number, other))) for other in range(len(letters))]
+        rows.append(
+            (f"{letters[number]}: {row.judge or NO_FIGURE}", row.model or NO_FIGURE, row.k or NO_FIGURE, _share(row.success_rate),
+             _kappa(row.kappa), *map(_kappa, others), *(row.places.get(agent, NO_FIGURE) for agent in panel.agents),
+             *([_kappa(row.tau)] if panel.agents else []), _cost(row.cost_per_verdict))
+        )  # fmt: skip
+    labels = panel.labels
+    rows.append(
+        ("labels", NO_FIGURE, NO_FIGURE, _share(labels.success_rate), NO_FIGURE, *(_kappa(row.kappa) for row in panel.judges),
+         *(labels.places[agent] for agent in panel.agents), *([NO_FIGURE] if panel.agents else []), NO_FIGURE)
+    )  # fmt: skip
+    header = (
+        *NAMES, "success", "kappa with labels", *(f"kappa with {letter}" for letter in letters),
+        *(f"place of {agent}" for agent in panel.agents), *(["tau-b with labels"] if panel.agents else []), "USD a verdict",
+    )  # fmt: skip
+    notes = [
+        f"Over the {counted(panel.n_trajectories, 'trajectory', 'trajectories')} of {counted(panel.n_tasks, 'task')} with a label and a verdict of"
+        f" every judge; {panel.n_left_out} are left out. Kappa: Cohen's. {TASKS} A judge's repeats count by their majority."
+    ]
+    if panel.agents:
+        moved = {
+            agent: max(row.places[agent] for row in panel.judges) - min(row.places[agent] for row in panel.judges)
+            for agent in panel.agents
+        }
+        notes.append(
+            "Place: 1 and the number of agents with a higher rate of success. By the choice of judge the place of an agent moves by up to"
+            f" {max(moved.values())}."
+        )
+    return Table(
+        title="The same trajectories under every judge", header=header, rows=rows, n_labels=len(NAMES), notes=notes
+    )
+
+
+def _letter(number: int) -> str:
+    """A to Z, then AA and so on."""
+    return (_letter(number // 26 - 1) if number >= 26 else "") + chr(ord("A") + number % 26)
 
 
 def _counts(found: Agreements) -> Table:
@@ -114,11 +160,14 @@ def _share(figure: Figure | None) -> str:
     return percent(figure.value) + ("" if figure.ci95 is None else " [{}, {}]".format(*map(percent, figure.ci95)))
 
 
-def _kappa(figure: Figure | None) -> str:
+def _kappa(figure: Figure | Kappa | None) -> str:
     if figure is None:
         return NO_FIGURE
+    value = figure.kappa if isinstance(figure, Kappa) else figure.value
+    if value is None:
+        return NO_FIGURE
     interval = "" if figure.ci95 is None else " [{}, {}]".format(*map(_two_places, figure.ci95))
-    return f"{_two_places(figure.value)}{interval}"
+    return f"{_two_places(value)}{interval}"
 
 
 def _two_places(value: float) -> str:

@@ -17,8 +17,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from seeact_offline.records import InputError
-from seeact_offline.scoring.agreement import fleiss_columns, fleiss_of_sums, kappa_of_sums
-from seeact_offline.scoring.inference import LEVEL, PLACES, SAME, interval, linearised, resampled, total
+from seeact_offline.scoring.agreement import fleiss_columns, fleiss_of_sums, kappa_of_sums, percentiles
+from seeact_offline.scoring.inference import SAME, interval, linearised, resampled, total
 from seeact_offline.trajectories.judgements import NO_ANSWER, Judgement
 
 NoVerdict = Literal["left-out", "failure"]
@@ -146,28 +146,20 @@ def agreements(
     if verdicts and all(one.outcome == NO_ANSWER for one in verdicts):
         got = "only trajectories without an answer, about which no model was asked"
         raise InputError("verdicts", "a verdict on an answer", got)
-    people: dict[str, dict[str, bool]] = {}
-    for label in labels:
-        if label.verdict is not None:
-            people.setdefault(label.trajectory, {})[label.judge] = label.verdict
-    truth = {
-        one: 2 * sum(said.values()) > len(said) for one, said in people.items() if 2 * sum(said.values()) != len(said)
-    }
+    people = labels_by_person(labels)
+    truth = majority(people)
     if not truth.keys() & {one.trajectory for one in verdicts}:
         got = f"none of {len(truth)} in common, {next(iter(truth))} first" if truth else "no label"
         raise InputError("labels", "labels of the judged trajectories, by their ids", got)
-    tasks = _tasks([*verdicts, *labels])
+    tasks = tasks_of([*verdicts, *labels])
     agents = {one.trajectory: one.agent for one in [*verdicts, *labels] if one.agent}
     keys = Counter((one.trajectory, one.judge, one.model, one.k, one.repeat) for one in verdicts)
     if (twice := max(keys, key=keys.__getitem__)) and keys[twice] > 1:
         got = f"{keys[twice]} of {twice[0]} by {twice[1] or 'one judge'}, k {twice[3] or 'unnamed'}, repeat {twice[4]}"
         raise InputError("verdicts", "one verdict a trajectory, judge, model, k and repeat", got)
-    judged: dict[tuple[str, str, str], list[Judgement]] = {}
-    for one in verdicts:
-        judged.setdefault((one.judge, one.model, one.k), []).append(one)
     compare = _Comparison(truth, tasks, agents, no_verdict, seed)
     return Agreements(
-        judges=tuple(compare.judge(ones) for _, ones in sorted(judged.items(), key=lambda item: _order(item[0]))),
+        judges=tuple(compare.judge(ones) for ones in by_judge(verdicts)),
         n_labels=len(truth),
         n_people=len({person for said in people.values() for person in said}),
         people_kappa=_people_kappa(people, tasks, seed),
@@ -177,14 +169,37 @@ def agreements(
     )
 
 
-def _order(judge: tuple[str, str, str]) -> tuple[str, str, float, str]:
-    """Orders k as numbers, `all` last."""
-    rules, model, k = judge
-    # a number of any length
-    return rules, model, float(k) if k.isdecimal() else math.inf, k
+def by_judge(verdicts: Iterable[Judgement]) -> list[list[Judgement]]:
+    """The verdicts of each judge (rules, model and k), judges by name; k as numbers, `all` last."""
+    judged: dict[tuple[str, str, str], list[Judgement]] = {}
+    for one in verdicts:
+        judged.setdefault((one.judge, one.model, one.k), []).append(one)
+
+    def order(judge: tuple[str, str, str]) -> tuple[str, str, float, str]:
+        rules, model, k = judge
+        # a number of any length
+        return rules, model, float(k) if k.isdecimal() else math.inf, k
+
+    return [judged[judge] for judge in sorted(judged, key=order)]
 
 
-def _tasks(rows: Iterable[Judgement]) -> dict[str, str]:
+def labels_by_person(labels: Iterable[Judgement]) -> dict[str, dict[str, bool]]:
+    """Trajectory -> person -> label; labels of unsure people are left out."""
+    people: dict[str, dict[str, bool]] = {}
+    for label in labels:
+        if label.verdict is not None:
+            people.setdefault(label.trajectory, {})[label.judge] = label.verdict
+    return people
+
+
+def majority(people: Mapping[str, Mapping[str, bool]]) -> dict[str, bool]:
+    """The label that most people give each trajectory; those on which they are split evenly are left out."""
+    return {
+        one: 2 * sum(said.values()) > len(said) for one, said in people.items() if 2 * sum(said.values()) != len(said)
+    }
+
+
+def tasks_of(rows: Iterable[Judgement]) -> dict[str, str]:
     """The task of each trajectory; one that names none is its own."""
     found: dict[str, str] = {}
     for row in rows:
@@ -194,7 +209,7 @@ def _tasks(rows: Iterable[Judgement]) -> dict[str, str]:
     return found
 
 
-class _Pair(NamedTuple):
+class LabelledVerdict(NamedTuple):
     """A verdict and its label."""
 
     trajectory: str
@@ -217,7 +232,9 @@ class _Comparison:
     def judge(self, verdicts: Sequence[Judgement]) -> JudgeAgreement:
         first, ran = verdicts[0], [one for one in verdicts if one.ran]
         pairs = [
-            _Pair(one.trajectory, self._task(one.trajectory), one.repeat, bool(one.verdict), self.truth[one.trajectory])
+            LabelledVerdict(
+                one.trajectory, self._task(one.trajectory), one.repeat, bool(one.verdict), self.truth[one.trajectory]
+            )
             for one in ran
             if one.trajectory in self.truth and (one.verdict is not None or self.no_verdict == "failure")
         ]
@@ -256,10 +273,10 @@ class _Comparison:
     def _task(self, trajectory: str) -> str:
         return self.tasks.get(trajectory, f"trajectory {trajectory}")
 
-    def _share(self, pairs: Sequence[_Pair], is_counted: Callable[[_Pair], bool]) -> Figure | None:
-        return _share([(pair.task, float(is_counted(pair))) for pair in pairs], self.seed)
+    def _share(self, pairs: Sequence[LabelledVerdict], is_counted: Callable[[LabelledVerdict], bool]) -> Figure | None:
+        return share_of([(pair.task, float(is_counted(pair))) for pair in pairs], self.seed)
 
-    def _kappa(self, pairs: Sequence[_Pair]) -> Figure | None:
+    def _kappa(self, pairs: Sequence[LabelledVerdict]) -> Figure | None:
         """Columns as `kappa_of_sums` has them: the verdicts, those that agree, none of their own, then of success and failure how often
         judge and labels say it."""
         rows = [(1, pair.said == pair.label, 0, pair.said, pair.label, not pair.said, not pair.label) for pair in pairs]
@@ -273,17 +290,17 @@ class _Comparison:
             for place, one in enumerate(said)
             for other in said[place + 1 :]
         ]
-        return _share(flips, self.seed)
+        return share_of(flips, self.seed)
 
     def _repeats_kappa(self, spread: Mapping[str, Sequence[bool]], n_repeats: int) -> Figure | None:
         whole = {one: said for one, said in spread.items() if len(said) == n_repeats}
         return _fleiss(whole, self._task, self.seed) if n_repeats > 1 else None
 
-    def _ranking(self, pairs: Sequence[_Pair]) -> Ranking | None:
+    def _ranking(self, pairs: Sequence[LabelledVerdict]) -> Ranking | None:
         named = [pair for pair in pairs if pair.trajectory in self.agents]
         agents = sorted({self.agents[pair.trajectory] for pair in named})
         return (
-            _ranking(named, [self.agents[pair.trajectory] for pair in named], agents, self.seed)
+            rank_agents(named, [self.agents[pair.trajectory] for pair in named], agents, self.seed)
             if len(agents) > 1
             else None
         )
@@ -305,9 +322,9 @@ def success_of(judgements: Sequence[Judgement], seed: int = 0) -> tuple[Figure |
     """A judge's rate of success over its verdicts, and the standard deviation over its repeats, None for one."""
     known = [one for one in judgements if one.verdict is not None]
     repeats = [[bool(one.verdict) for one in known if one.repeat == number] for number in {one.repeat for one in known}]
-    return _share([(one.task or f"trajectory {one.trajectory}", float(bool(one.verdict))) for one in known], seed), _sd(
-        repeats
-    )
+    return share_of(
+        [(one.task or f"trajectory {one.trajectory}", float(bool(one.verdict))) for one in known], seed
+    ), _sd(repeats)
 
 
 def cost_per_verdict(judgements: Iterable[Judgement]) -> float | None:
@@ -317,7 +334,7 @@ def cost_per_verdict(judgements: Iterable[Judgement]) -> float | None:
     return fmean(known) if known and len(known) == len(costs) else None
 
 
-def _share(values: Sequence[tuple[str, float]], seed: int) -> Figure | None:
+def share_of(values: Sequence[tuple[str, float]], seed: int) -> Figure | None:
     """The mean of values of 0 and 1, each with its task; None for no values."""
     if not values:
         return None
@@ -352,16 +369,7 @@ def _resampled_figure(sums: np.ndarray, figure: Callable[[np.ndarray], np.ndarra
     value = figure(sums.sum(axis=0)[None])[0]
     if np.isnan(value):
         return None
-    return Figure(float(value), _percentiles(figure(resampled(sums, seed))) if len(sums) > 1 else None, n)
-
-
-def _percentiles(drawn: np.ndarray) -> tuple[float, float] | None:
-    known = drawn[~np.isnan(drawn)]
-    if not len(known):
-        return None
-    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    # + 0.0: no negative zero
-    return round(float(low), PLACES) + 0.0, round(float(high), PLACES) + 0.0
+    return Figure(float(value), percentiles(figure(resampled(sums, seed))) if len(sums) > 1 else None, n)
 
 
 def _fleiss(said: Mapping[str, Sequence[bool]], task: Callable[[str], str], seed: int) -> Figure | None:
@@ -386,7 +394,7 @@ def _people_kappa(people: Mapping[str, Mapping[str, bool]], tasks: Mapping[str, 
 # --- the order of agents ---
 
 
-def _ranking(pairs: Sequence[_Pair], of: Sequence[str], agents: Sequence[str], seed: int) -> Ranking:
+def rank_agents(pairs: Sequence[LabelledVerdict], of: Sequence[str], agents: Sequence[str], seed: int) -> Ranking:
     """`of`: the agent of each pair; `agents`: all of them, two or more."""
     place, width = {agent: number for number, agent in enumerate(agents)}, len(agents)
     rows = np.zeros((len(pairs), 3 * width))

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +17,13 @@ from seeact_offline.files.formats import FormatError, decoded, read_json, typed
 from seeact_offline.files.named import LARGE, read_text
 from seeact_offline.records import InputError
 from seeact_offline.trajectories import Trajectory, Verdict, open_trajectories
+from seeact_offline.trajectories.stored_verdicts import (
+    PERSON,
+    StoredVerdict,
+    people_rows,
+    results_row,
+    stored_rows,
+)
 
 VERDICTS, LABELS = "verdicts.jsonl", "labels.jsonl"
 """Names of the files in a folder of `judge`."""
@@ -27,19 +35,25 @@ CONSTRUCTED = "constructed"
 """The `source` of labels that are wrong or right by construction."""
 WORDS: Mapping[str, bool | None] = {
     **dict.fromkeys(("true", "1", "1.0", "yes", "success", "successful", "pass", "passed"), True),
-    **dict.fromkeys(("false", "0", "0.0", "no", "not success", "failure", "fail", "failed", "unsuccessful"), False),
+    **dict.fromkeys(
+        ("false", "0", "0.0", "no", "not success", "failure", "fail", "failed", "unsuccessful", "unsuccesful"), False
+    ),
     **dict.fromkeys(("", "none", "null", "nan", "n/a", "unsure"), None),
 }
 """Words that a file may have for a verdict, in lower case."""
 NAMES = {
     **dict.fromkeys(("trajectory_id", "id"), "trajectory"),
     **dict.fromkeys(("label", "success", "trajectory_success"), "verdict"),
-    **dict.fromkeys(("annotator", "annotator_id"), "judge"),
+    **dict.fromkeys(("annotator", "annotator_id", "annotator_name"), "judge"),
     **dict.fromkeys(("model_name", "agent_name"), "agent"),
     "task_id": "task",
 }
 """Other files' names of the fields of a verdict, the surest first. Our own name counts for more."""
 _OTHER_VERDICT = re.compile(rf'"(?:{"|".join(name for name, ours in NAMES.items() if ours == "verdict")})"\s*:')
+_RESULT = '"predicted_label"'
+"""In each line of Online-Mind2Web's results."""
+_OF_BENCHMARK = ("benchmark", "agent", "task")
+"""Columns that name a trajectory together, as in AgentRewardBench's `annotations.csv`."""
 _NUMBERS = {
     **dict.fromkeys(("repeat", "n_pictures", "calls", "prompt_tokens", "completion_tokens"), int),
     **dict.fromkeys(("cost_usd", "seconds"), float),
@@ -101,7 +115,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def read_judgements(path: Path, argument: Literal["verdicts", "labels"]) -> list[Judgement]:
-    """Reads verdicts or labels from a JSONL or CSV file, from the folder of `judge`, or from trajectories that hold them.
+    """Reads verdicts or labels from a JSONL or CSV file, from the folder of `judge`, from what another program has stored
+    (`stored_verdicts`), or from trajectories that hold them.
 
     Trajectories hold verdicts of models, and labels of all others. The last of several rows of the same trajectory, judge, model, k and
     repeat counts. Raises InputError about `argument` that names the line.
@@ -109,6 +124,8 @@ def read_judgements(path: Path, argument: Literal["verdicts", "labels"]) -> list
     if path.is_dir():
         own = path / (VERDICTS if argument == "verdicts" else LABELS)
         if not own.is_file():
+            if argument == "verdicts" and (others := stored_rows(path, argument)) is not None:
+                return _last_of_each((number, _foreign(one)) for number, one in enumerate(others))
             try:
                 trajectories = open_trajectories(path)
             except InputError as error:
@@ -121,20 +138,33 @@ def read_judgements(path: Path, argument: Literal["verdicts", "labels"]) -> list
             return stored
         path = own
     text = read_text(argument, path, "a JSONL or CSV file of verdicts, or a folder of `judge`", largest=LARGE)
-    found: dict[tuple[str, ...], Judgement] = {}
-    rows = _csv_rows(text) if path.suffix.lower() == ".csv" else _json_rows(text)
-    number = 0
+    rows = _csv_rows(text) if path.suffix.lower() == ".csv" else _json_rows(text, path)
     try:
-        for number, row in rows:  # noqa: B007
-            key = (row.trajectory, row.judge, row.model, row.k, str(row.repeat))
-            # ordered by the last row
-            found.pop(key, None)
-            found[key] = row
+        found = _last_of_each(rows)
     except _LineError as error:
         raise InputError(argument, error.expected, f"{error.got} in line {error.line} of {path}") from None
     if not found:
         raise InputError(argument, "at least one verdict", f"none in {path}")
+    return found
+
+
+def _last_of_each(rows: Iterable[tuple[int, Judgement]]) -> list[Judgement]:
+    found: dict[tuple[str, ...], Judgement] = {}
+    for _, row in rows:
+        key = (row.trajectory, row.judge, row.model, row.k, str(row.repeat))
+        # ordered by the last row
+        found.pop(key, None)
+        found[key] = row
     return list(found.values())
+
+
+def _foreign(one: StoredVerdict, source: str = "") -> Judgement:
+    outcome = "api_error" if one.failed else "verdict" if one.verdict is not None else NO_VERDICT
+    return Judgement(
+        trajectory=one.trajectory, verdict=one.verdict, judge=one.judge, model=one.model, task=one.task, agent=one.agent,
+        source=source, outcome=outcome, detail=one.failed[:300], reply=one.reply, calls=int(one.prompt_tokens > 0),
+        prompt_tokens=one.prompt_tokens, completion_tokens=one.completion_tokens, ran=not one.failed,
+    )  # fmt: skip
 
 
 def verdicts_of(trajectories: Iterable[Trajectory]) -> list[Judgement]:
@@ -174,11 +204,17 @@ class _LineError(Exception):
         self.line, self.expected, self.got = line, error.expected, error.got
 
 
-def _json_rows(text: str) -> Iterator[tuple[int, Judgement]]:
+def _json_rows(text: str, path: Path) -> Iterator[tuple[int, Judgement]]:
+    if text.lstrip()[:1] == "[" and PERSON in text:
+        try:
+            yield from ((1, _foreign(one, "person")) for one in people_rows(text))
+        except FormatError as error:
+            raise _LineError(1, error) from None
+        return
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                yield number, _decoded(line)
+                yield number, _foreign(results_row(line, path)) if _RESULT in line else _decoded(line)
             except FormatError as error:
                 raise _LineError(number, error) from None
 
@@ -199,10 +235,12 @@ def _csv_rows(text: str) -> Iterator[tuple[int, Judgement]]:
     try:
         names = [name.strip() for name in reader.fieldnames or ()]
         header = {NAMES.get(name, name) for name in names}
-        if not {"trajectory", "verdict"} <= header:
+        named_together = "trajectory" not in header and header.issuperset(_OF_BENCHMARK)
+        if not header.issuperset(("verdict", *(() if named_together else ("trajectory",)))):
             raise _LineError(1, FormatError("the columns trajectory and verdict", ", ".join(sorted(header)) or "none"))
         if len(verdicts := [name for name in names if NAMES.get(name, name) == "verdict"]) > 1:
             raise _LineError(1, FormatError("one column of verdicts", " and ".join(verdicts)))
+        labelled: Counter[str] = Counter()
         for row in reader:
             try:
                 # a cell beyond the header has the name None
@@ -211,7 +249,14 @@ def _csv_rows(text: str) -> Iterator[tuple[int, Judgement]]:
                 for name, kind in _NUMBERS.items():
                     if name in given:
                         given[name] = _number(name, given[name], kind)
-                yield reader.line_num, typed({"verdict": None, **_renamed(given)}, Judgement)
+                made = {"verdict": None, **_renamed(given)}
+                if named_together:
+                    made["trajectory"] = "/".join(made.get(name, "") for name in _OF_BENCHMARK)
+                    labelled[made["trajectory"]] += 1
+                    # several people without a name are several
+                    made.setdefault("judge", f"annotator-{labelled[made['trajectory']]}")
+                    made.setdefault("source", "person")
+                yield reader.line_num, typed(made, Judgement)
             except FormatError as error:
                 raise _LineError(reader.line_num, error) from None
     except csv.Error as error:

@@ -1,8 +1,10 @@
 """Judges: what a model is asked about a trajectory, and what its replies decide. The wording is a prompt pack's.
 
 `webvoyager` and `openwebvoyager` do as the released code does (MinorJerry/WebVoyager at 5a78967, evaluation/auto_eval.py;
-MinorJerry/OpenWebVoyager at e907cef, exploration_feedback.py), `strict` sees the actions too and needs no answer, and `webjudge` asks in
-three steps, as Online-Mind2Web's WebJudge (arXiv 2504.01382, section 4): points that must hold, the relevance of each screenshot, verdict.
+MinorJerry/OpenWebVoyager at e907cef, exploration_feedback.py), and so do `agenttrek` and `autonomouseval`, which users know by their release
+in OSU-NLP-Group/Online-Mind2Web (at ccdeb0d, src/methods/agenttrek_eval.py and automomous_eval.py). `strict` sees the actions too and needs
+no answer. `webjudge` asks in three steps, as Online-Mind2Web's WebJudge (arXiv 2504.01382, section 4): points that must hold, the relevance of each
+screenshot, verdict. `webjudge-keypoints` asks for a verdict on each point, as appendix B.1 there, of which no code is released.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from seeact_offline.prompting import Placeholders, fill
 from seeact_offline.records import CropBox, Message, Picture, RowError
 from seeact_offline.trajectories.judgements import NO_ANSWER, NO_VERDICT
 from seeact_offline.trajectories.trajectory import Trajectory
-from seeact_offline.trajectories.verdict_rules import read_verdict
+from seeact_offline.trajectories.verdict_rules import read_points, read_verdict
 
 Call = Callable[[tuple[Message, ...]], Awaitable[str]]
 """Asks the model: messages -> the text of its reply. Raises CallError, and RowError for a picture that cannot be read."""
@@ -52,6 +54,14 @@ class Case:
     def actions(self) -> str:
         """One a line, numbered."""
         return "\n".join(f"{n}. {text}" for n, text in enumerate(self.trajectory.actions, 1)) or _NO_ANSWER
+
+    @property
+    def thoughts_and_actions(self) -> str:
+        """Each action behind the thought that led to it, numbered, with an empty line between two; empty lines within become a blank."""
+        acted = [step for step in self.trajectory.steps if step.action]
+        texts = [(step.thought.replace("\n\n", " "), step.action.replace("\n\n", " ")) for step in acted]
+        told = [f"Thought {n}: {thought}\nAction {n}: {action}" for n, (thought, action) in enumerate(texts, 1)]
+        return "\n\n".join(told) or _NO_ANSWER
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +146,20 @@ async def _ask(
     return _ruling(judge, reply, len(pictures))
 
 
+def _by_status(judge: str) -> Callable[[Case, Mapping[str, str], Call], Awaitable[Ruling]]:
+    """Asks once, without a closing question; the answer to the user is not shown."""
+
+    async def decide(case: Case, texts: Mapping[str, str], call: Call) -> Ruling:
+        pictures = await asyncio.to_thread(case.pictures)
+        system, turn1 = (texts[f"judge-{judge}.{turn}.txt"] for turn in ("system", "turn1"))
+        told = case.thoughts_and_actions if judge == "agenttrek" else case.actions
+        values = {"task": case.trajectory.task, "actions": told}
+        reply = await call((Message("system", system), *_with_pictures(fill(turn1, values), pictures)))
+        return _ruling(judge, reply, len(pictures))
+
+    return decide
+
+
 def _with_pictures(text: str, pictures: Sequence[Picture]) -> list[Message]:
     first = pictures[0] if pictures else None
     return [Message("user", text, first), *(Message("user", "", picture) for picture in pictures[1:])]
@@ -149,9 +173,21 @@ def _ruling(judge: str, reply: str, n_pictures: int) -> Ruling:
 # --- points, relevance, verdict ---
 
 
-async def _webjudge(case: Case, texts: Mapping[str, str], call: Call) -> Ruling:
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """What WebJudge's first two steps find."""
+
+    points: str
+    """The model's reply about the points that must hold."""
+    pictures: tuple[Picture, ...]
+    """Screenshots of enough relevance."""
+    values: Mapping[str, str]
+    """For the text that asks for a verdict."""
+
+
+async def _evidence(case: Case, texts: Mapping[str, str], call: Call) -> _Evidence:
     """A reply without a score counts as a score of 0."""
-    points_text, relevance_text, verdict_text = (texts[name] for name in _WEBJUDGE)
+    points_text, relevance_text = texts[_POINTS], texts[_RELEVANCE]
     trajectory, pictures = case.trajectory, await asyncio.to_thread(case.pictures)
     points = await call((Message("user", fill(points_text, {"task": trajectory.task})),))
     known = {"task": trajectory.task, "points": points}
@@ -168,8 +204,27 @@ async def _webjudge(case: Case, texts: Mapping[str, str], call: Call) -> Ruling:
         "remarks": "\n".join(f"{n}. {' '.join(remark.split())}" for n, (_, remark) in enumerate(shown, 1))
         or _NO_ANSWER,
     }
-    reply = await call(tuple(_with_pictures(fill(verdict_text, values), [picture for picture, _ in shown])))
-    return _ruling("webjudge", reply, len(shown))
+    return _Evidence(points, tuple(picture for picture, _ in shown), values)
+
+
+async def _webjudge(case: Case, texts: Mapping[str, str], call: Call) -> Ruling:
+    found = await _evidence(case, texts, call)
+    reply = await call(tuple(_with_pictures(fill(texts[_VERDICT], found.values), found.pictures)))
+    return _ruling("webjudge", reply, len(found.pictures))
+
+
+async def _webjudge_keypoints(case: Case, texts: Mapping[str, str], call: Call) -> Ruling:
+    """All points must be met. One that is missed decides, even where the reply to another has no verdict."""
+    found = await _evidence(case, texts, call)
+    told, verdicts = [], []
+    for number, point in enumerate(read_points(found.points), 1):
+        values = {**found.values, "point": point}
+        reply = await call(tuple(_with_pictures(fill(texts[_KEYPOINT], values), found.pictures)))
+        verdicts.append(read_verdict(reply, "webjudge-keypoints"))
+        told.append(f"Point {number}: {point}\n{reply}")
+    verdict = False if False in verdicts else True if verdicts and None not in verdicts else None
+    outcome = NO_VERDICT if verdict is None else "verdict"
+    return Ruling(verdict, outcome, "\n\n".join(told), n_pictures=len(found.pictures))
 
 
 def _fields(*names: str) -> Placeholders:
@@ -186,12 +241,14 @@ def _files(stem: str, *names: str) -> dict[str, Placeholders]:
 
 
 _WEBVOYAGER = _files("judge-webvoyager", "task", "answer", "count")
-_WEBJUDGE = {
-    "judge-webjudge.points.txt": _fields("task"),
-    "judge-webjudge.relevance.txt": _fields("task", "points"),
-    "judge-webjudge.verdict.txt": Placeholders(
-        ("task", "points", "actions", "answer", "remarks", "count"), (("task",), ("points",), ("actions",))
-    ),
+_POINTS, _RELEVANCE, _VERDICT, _KEYPOINT = (
+    f"judge-webjudge.{name}.txt" for name in ("points", "relevance", "verdict", "keypoint")
+)
+_SHOWN = ("actions", "answer", "remarks", "count")
+_EVIDENCE = {_POINTS: _fields("task"), _RELEVANCE: _fields("task", "points")}
+_WEBJUDGE = _EVIDENCE | {_VERDICT: Placeholders(("task", "points", *_SHOWN), (("task",), ("points",), ("actions",)))}
+_KEYPOINTS = _EVIDENCE | {
+    _KEYPOINT: Placeholders(("task", "point", "points", *_SHOWN), (("task",), ("point",), ("actions",)))
 }
 JUDGES: dict[str, Judge] = {
     "webvoyager": Judge(_WEBVOYAGER, _by_answer("webvoyager", "; ", states_k=True)),
@@ -200,5 +257,13 @@ JUDGES: dict[str, Judge] = {
     ),
     "strict": Judge(_files("judge-strict", "task", "answer", "actions", "count"), _strict),
     "webjudge": Judge(_WEBJUDGE, _webjudge),
-}
+    "webjudge-keypoints": Judge(_KEYPOINTS, _webjudge_keypoints),
+    **{
+        name: Judge(
+            {f"judge-{name}.system.txt": Placeholders(), f"judge-{name}.turn1.txt": _fields("task", "actions")},
+            _by_status(name), k="1", declined_is_failure=True,
+        )
+        for name in ("agenttrek", "autonomouseval")
+    },
+}  # fmt: skip
 """The judges, by name. To add one, write its `decide`, its reading in `verdict_rules`, and a line here."""

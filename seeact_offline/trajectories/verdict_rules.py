@@ -2,7 +2,8 @@
 
 The rules of `webvoyager` and `openwebvoyager` are those of the released code (MinorJerry/WebVoyager at 5a78967, evaluation/auto_eval.py,
 and MinorJerry/OpenWebVoyager at e907cef, exploration_feedback.py), which look for one text inside another: UNSUCCESSFUL holds SUCCESS,
-and is a success for them. `strict` reads a verdict only where the word stands on its own.
+and is a success for them. So are those of `agenttrek` and `autonomouseval` (OSU-NLP-Group/Online-Mind2Web at ccdeb0d, src/utils.py). `strict`
+reads a verdict only where the word stands on its own.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ _STATUS = re.compile(r"status[*_`\"]{0,4}\s?[:：]")
 _STATUS_WORD = re.compile(
     r"(?P<failure>fail|un-?succe|\bnot?\b[^.,;]{0,80}succe)|(?P<partial>partial(?:ly)?\s+succe)|succe(?:ss|ed)\w*"
 )
+_NUMBERED = re.compile(r"\s{0,8}[*_]{0,2}[0-9]{1,3}[.):][*_]{0,2}(?![0-9])")
+"""The beginning of a numbered line, such as `1. `, `2)` and `**3.** `; 1.5 is none."""
+_BULLET = re.compile(r"\s{0,8}[-*•–]\s")
 _DECORATION = " \t\r*_`\"'“”‘’()[]{}<>#>~|-–—"
 """Characters around a verdict that say nothing."""
 _ENDS = re.compile(r"[\n.:;!]|(?<=\?)")
@@ -88,11 +92,43 @@ def _webjudge(text: str) -> bool | None:
     return None
 
 
+def _released_status(text: str) -> bool:
+    """`success` anywhere between the first `status:` and the next, so that "unsuccessful" is a success; all else is a failure."""
+    parts = text.lower().split("status:", 2)
+    return len(parts) > 1 and "success" in parts[1]
+
+
+def read_points(text: str) -> tuple[str, ...]:
+    """The points that a reply lists: its numbered lines, or else those with bullets; lines below one without a mark belong to it.
+
+    A reply without such lines is one point, an empty one none.
+
+    >>> read_points("Key points:\n1. Size M\n2. The cheapest,\n   in black")
+    ('Size M', 'The cheapest, in black')
+    """
+    lines = without_thoughts(text).split("\n")
+    for mark in (_NUMBERED, _BULLET):
+        points: list[list[str]] = []
+        for line in lines:
+            if (found := mark.match(line)) is not None:
+                points.append([line[found.end() :]])
+            elif points:
+                points[-1].append(line)
+        if points:
+            return tuple(filter(None, (" ".join(" ".join(point).split()).strip("*_ ") for point in points)))
+    whole = " ".join(" ".join(lines).split())
+    return (whole,) if whole else ()
+
+
 READERS: dict[str, Callable[[str], bool | None]] = {
     "webvoyager": _webvoyager,
     # a reply without a verdict counts as a failure
     "openwebvoyager": lambda text: _webvoyager(text) is True,
     "strict": _strict,
     "webjudge": _webjudge,
+    # of the reply to one point
+    "webjudge-keypoints": _webjudge,
+    "agenttrek": _released_status,
+    "autonomouseval": _released_status,
 }
 """Judge -> its reading of a reply. To add one, write a function, and a line here."""

@@ -491,6 +491,36 @@ def test_the_published_prompt_of_a_judge_becomes_a_pack(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("judge", "function", "field"),
+    [("agenttrek", "AgentTrek_eval", "thoughts_and_actions"), ("autonomouseval", "Autonomous_eval", "last_actions")],
+)
+def test_the_published_prompt_of_a_judge_inside_a_function_becomes_a_pack(
+    judge: str, function: str, field: str, tmp_path: Path
+) -> None:
+    source = f'''
+system_msg = "of the module"
+def other(task):
+    system_msg = "of another"
+def {function}(task, images_path):
+    system_msg = """You judge.
+Status: "success" or "failure"
+"""
+    prompt = """Do: {{task}}\n\nDone:\n{{{field}}}"""
+    if not images_path:
+        prompt = "another"
+    text = prompt.format(task=task)
+    return text
+'''
+    checkout = agent_checkout(tmp_path / "checkout", f"judge-{judge}", source)
+    import_agent_prompts(f"judge-{judge}", checkout, tmp_path / "out")
+    texts = {file: load_template(tmp_path / "out", file, rule) for file, rule in JUDGES[judge].templates.items()}
+    assert texts == {
+        f"judge-{judge}.system.txt": 'You judge.\nStatus: "success" or "failure"\n',
+        f"judge-{judge}.turn1.txt": "Do: {{task}}\n\nDone:\n{{actions}}",
+    }
+
+
+@pytest.mark.parametrize(
     ("agent", "source", "message"),
     [
         ("uitars", None, "an agent whose prompt is a constant of its repository (aguvis, seeclick"),
@@ -498,6 +528,11 @@ def test_the_published_prompt_of_a_judge_becomes_a_pack(tmp_path: Path) -> None:
         ("aguvis", AGENT_SOURCES["aguvis"].replace("{overall_goal}", "{goal}"), "{overall_goal} in the prompt of"),
         ("seeclick", "prompt_origin = 'Do {}.'", "{} in the prompt of agent_tasks/mind2web_test.py"),
         ("showui", "_MIND2WEB_SYSTEM = str(1)", "a text in _MIND2WEB_SYSTEM"),
+        (
+            "judge-agenttrek",
+            "prompt = system_msg = 'a'",
+            "a text in prompt of AgentTrek_eval in src/methods/agenttrek_eval.py",
+        ),
     ],
 )
 def test_another_agent_or_source_is_refused(agent: str, source: str | None, message: str, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import seeact_offline as so
 from seeact_offline.cli import main
+from seeact_offline.files.markdown import percent
 from tests.seeact_offline.conftest import Cli, Sample, read_json, read_lines
 
 Change = Callable[[list[dict[str, Any]]], object]
@@ -90,6 +91,26 @@ def test_it_is_written_by_the_ending_of_the_file(cli: Cli, runs: tuple[Path, Pat
     assert (
         text == found.report() if name.endswith("md") else json.loads(text) == json.loads(json.dumps(found.to_dict()))
     )
+
+
+def test_three_runs_are_written_as_json_latex_and_a_picture(cli: Cli, runs: tuple[Path, Path], tmp_path: Path) -> None:
+    shutil.copytree(runs[1], tmp_path / "twin")
+    found = so.compare(*runs, tmp_path / "twin")
+    for name in ("found.json", "found.tex", "found.svg"):
+        done = cli("compare", *runs, tmp_path / "twin", "--out", tmp_path / name)
+        assert (done.status, done.out) == (0, found.report() + "\n")
+    assert read_json(tmp_path / "found.json")["overlap"]["alone"]["oracle"] == []
+    latex = (tmp_path / "found.tex").read_text()
+    assert latex.count("\\begin{tabular}") == len(found.tables())
+    assert "% Steps solved by k of 3 runs" in latex
+    assert "<svg" in (tmp_path / "found.svg").read_text()
+    union = percent(found.overlap.union.macro)
+    assert f"(a perfect router): {union} % macro" in done.out
+
+
+def test_a_picture_of_two_runs_is_refused(cli: Cli, runs: tuple[Path, Path], tmp_path: Path) -> None:
+    error = cli("compare", *runs, "--out", tmp_path / "found.svg").error
+    assert "a picture as --out needs 3 runs or more" in error
 
 
 def test_the_same_call_writes_the_same_bytes(cli: Cli, runs: tuple[Path, Path], tmp_path: Path) -> None:

@@ -286,6 +286,70 @@ def test_webjudge_shows_the_screenshots_that_matter(tmp_path: Path, spelling: st
     assert "2. Type [4]; tea" in text
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("agenttrek", "Thought 1: Look  again\nAction 1: Click [3]\n\nThought 2: Look  again\nAction 2: Wait\n\nThe picture"),
+        ("autonomouseval", "1. Click [3]\n2. Wait\n\nThe picture"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("reply", "verdict", "outcome"),
+    [
+        ('Thoughts: done.\nStatus: "success"', True, "verdict"),
+        ("Status: unsuccessful", True, "verdict"),
+        ("Status: failure\nStatus: success", False, "verdict"),
+        ("I cannot tell.", False, "verdict"),
+        (Answer(refusal="no"), False, "refused"),
+    ],
+)
+def test_judges_of_the_last_page_ask_once_and_read_as_released(
+    tmp_path: Path, name: str, told: str, reply: Answer | str, verdict: bool, outcome: str
+) -> None:
+    one = trajectory("x", "Click [3]", "Wait", answer="tea", thought="Look\n\nagain")
+    # the last page, to which no action belongs
+    one = replace(one, steps=(*one.steps, TrajectoryStep(screenshot=screenshot(9))))
+    found, (body,) = judged(tmp_path, lambda body: reply, one, judge=name)
+    text, picture = parts(body)
+    assert (told.replace("Look  again", "Look again") in text, picture, "tea" in text) == (True, "#", False)
+    (ruling,) = found.judgements
+    assert (ruling.verdict, ruling.outcome, ruling.k) == (verdict, outcome, "1")
+
+
+@pytest.mark.parametrize(
+    ("replies", "verdict"),
+    [
+        (("success", "success"), True),
+        (("success", "failure"), False),
+        (("unclear", "failure"), False),
+        (("success", "unclear"), None),
+    ],
+)
+def test_webjudge_by_key_points_asks_about_each_and_needs_all(
+    tmp_path: Path, replies: tuple[str, str], verdict: bool | None
+) -> None:
+    def reply(body: dict[str, Any]) -> str:
+        text = json.dumps(body["messages"])
+        if "List the points" in text:
+            return "1. tea\n2. cheapest"
+        if "give a score" in text:
+            return "Score: 4"
+        return f"Status: {replies['cheapest' in text]}"
+
+    found, bodies = judged(tmp_path, reply, DONE, judge="webjudge-keypoints", config={"concurrency": 1})
+    (one,) = found.judgements
+    assert (one.verdict, one.outcome) == (verdict, "no_verdict" if verdict is None else "verdict")
+    # points, three screenshots, and a verdict for each point
+    assert (one.calls, one.n_pictures) == (1 + 3 + 2, 3)
+    assert [parts(body)[1:] for body in bodies[-2:]] == [["#", "#", "#"]] * 2
+    assert "\n\nPoint 2: cheapest\nStatus: " in one.reply
+
+
+def test_webjudge_by_key_points_has_no_verdict_without_points(tmp_path: Path) -> None:
+    found, _ = judged(tmp_path, lambda body: "1.", DONE, judge="webjudge-keypoints")
+    assert [(one.verdict, one.outcome) for one in found.judgements] == [(None, "no_verdict")]
+
+
 @pytest.mark.slow
 def test_recorded_tasks_and_their_damaged_copies_are_judged_against_their_labels(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

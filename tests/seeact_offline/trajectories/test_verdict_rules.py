@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from seeact_offline.records import InputError
-from seeact_offline.trajectories import read_verdict
+from seeact_offline.trajectories import READERS, read_verdict
+from seeact_offline.trajectories.verdict_rules import read_points
 
 
 @pytest.mark.parametrize(
@@ -75,12 +78,67 @@ def test_a_status_is_read_on_its_line_or_the_next(status: str, verdict: bool | N
     assert read_verdict(f"Thoughts: all points were looked at.\n{status}", "webjudge") is verdict
 
 
+@pytest.mark.parametrize("judge", ["agenttrek", "autonomouseval"])
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ('Thoughts: fine.\nStatus: "success"', True), ("STATUS: SUCCESS", True), ("Status: failure", False),
+        # as released: the word anywhere behind the first status, up to the next
+        ("Status: unsuccessful", True), ("Status: not a success", True), ("Status: failure\nStatus: success", False),
+        ("Status: failure, though the search was a success", True), ("Status : success", False),
+        ("success", False), ("", False), (None, False),
+    ],
+)  # fmt: skip
+def test_released_judges_read_what_stands_behind_the_first_status(judge: str, text: str | None, verdict: bool) -> None:
+    assert read_verdict(text, judge) is verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "points"),
+    [
+        ("1. Size M\n2. Black", ("Size M", "Black")),
+        ("**Key Points**:\n1) Size M\n\n2) Black,\n   and new", ("Size M", "Black, and new")),
+        ("**1.** Size M\n**2.** 1.5 litres\n1.5 is no number", ("Size M", "1.5 litres 1.5 is no number")),
+        ("- Size M\n* Black", ("Size M", "Black")),
+        # bullets below a number belong to it
+        ("1. Size:\n   - M\n2. Black", ("Size: - M", "Black")),
+        ("Size M", ("Size M",)), ("1.\n2. Black", ("Black",)), ("", ()), ("\n ", ()), ("1.", ()),
+        ("<think>1. no</think>1. yes", ("yes",)),
+    ],
+)  # fmt: skip
+def test_points_are_the_lines_with_a_number_or_bullet(text: str, points: tuple[str, ...]) -> None:
+    assert read_points(text) == points
+
+
+SPOKEN = "SUCCESS NOT success failure Status: status: STATUS： ** _ \" ' ? . ! or / if not un partial ß İ <think> </think> 1. - # ```"
+WORDS = st.lists(st.sampled_from([*SPOKEN.split(), " ", "\n", "\t", "\ud800", "\0"]) | st.text(max_size=3), max_size=20)
+"""Replies made of what readers look for."""
+
+
+@pytest.mark.slow
+@given(WORDS.map("".join) | WORDS.map(" ".join))
+def test_fuzzed_replies_have_a_verdict_or_none(text: str) -> None:
+    for judge in READERS:
+        verdict = read_verdict(text, judge)
+        assert verdict in (True, False, None)
+        # nothing else is ever a success
+        assert verdict is not True or "succe" in text.lower()
+    points = read_points(text)
+    assert all(point.strip() == point != "" for point in points)
+
+
+@given(WORDS.map(" ".join).filter(lambda text: "think" not in text))
+def test_released_status_is_that_of_its_definition(text: str) -> None:
+    behind = text.lower().split("status:")[1:2]
+    assert read_verdict(text, "agenttrek") is any("success" in part for part in behind)
+
+
 def test_an_unknown_judge_is_refused() -> None:
     with pytest.raises(InputError, match="one of webvoyager"):
         read_verdict("SUCCESS", "nobody")
 
 
-@pytest.mark.parametrize("judge", ["strict", "webjudge"])
+@pytest.mark.parametrize("judge", READERS)
 @pytest.mark.parametrize("text", ["SUCCESS " * 20_000, "not " * 50_000, "status: " + "not " * 50_000])
 def test_long_replies_are_read_in_no_time(text: str, judge: str) -> None:
     began = time.process_time()
