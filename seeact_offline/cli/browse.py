@@ -32,8 +32,7 @@ def add_arguments(parser: Parser) -> None:
         help="the bundled sites, MiniWoB++, or a file of tasks with checks as `record` takes it (default: %(default)s)",
     )  # fmt: skip
     data = parser.add_argument_group("tasks")
-    options.add_fields(data, EvalConfig, "split", "limit", "sample")
-    options.add_fields(parser, EvalConfig, "tasks")
+    options.add_fields(data, EvalConfig, "split", "limit", "sample", "tasks")
     data.add_argument("--seeds", type=options.positive_int, metavar="N", help="miniwob: episodes a task (default: 5)")
     options.add_question_arguments(parser)
     add_model_arguments(

@@ -38,7 +38,7 @@ def add_arguments(parser: Parser) -> None:
         runs.add_argument(
             "--dry-run",
             action="store_true",
-            help="estimate calls, tokens, cost and statistical power; send nothing",
+            help="estimate calls, cost and power; send nothing",
         )
     )
     runs.add_argument(
@@ -71,7 +71,7 @@ def add_model_arguments(parser: argparse.ArgumentParser, **changes: Any) -> argp
     group = parser.add_argument_group(MODEL)
     named = options.add_fields(group, EvalConfig, "model", **changes)["model"]
     options.add_fields(group, EvalConfig, *(name for name in names_in(EvalConfig, MODEL) if name != "model"))
-    parser.add_argument(
+    group.add_argument(
         "--max-input-tokens", action=options.Several, type=lambda text: f"max_input_tokens={text}", dest="model_args",
         default=argparse.SUPPRESS, metavar="PAGE+REST",
         help="of hf/ with a text-to-text model: cut a question's page and its rest each to so many tokens, such as 512+512",

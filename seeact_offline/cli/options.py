@@ -165,8 +165,7 @@ def splits_of(dataset: str, split: str | None) -> tuple[str, ...]:
 
 def add_asked_data(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the data that a model is asked about."""
-    add_fields(add_data_arguments(parser), EvalConfig, "sample")
-    add_fields(parser, EvalConfig, "tasks")
+    add_fields(add_data_arguments(parser), EvalConfig, "sample", "tasks")
 
 
 def add_question_arguments(parser: Parser, several: bool = False) -> None:

@@ -86,9 +86,8 @@ class Parser(argparse.ArgumentParser):
             formatter.start_section(group.title)
             formatter.add_arguments(shown)
             formatter.end_section()
-        of_strategy = (
-            ", --grounding NAME --help: also a strategy's own" if "--grounding" in self._option_string_actions else ""
-        )
+        named = " or ".join(f"{one} NAME" for one in ("--grounding", "--agent") if one in self._option_string_actions)
+        of_strategy = f"; {named} --help: its own too" if named else ""
         formatter.add_text(f"--help all: all {len(self._actions)} options{of_strategy}")
         return formatter.format_help()
 

@@ -157,12 +157,12 @@ class EvalConfig(RankingOptions):
         None, "use only N random tasks, equally many by website", group=DATA, number=POSITIVE, metavar="N_TASKS", is_basic=True
     )
     tasks: Path | Collection[str] | None = option(
-        None, "use only the tasks in this file, one annotation_id a line", group="options", read=Path, metavar="FILE"
+        None, "use only the tasks in this file, one annotation_id a line", group=DATA, read=Path, metavar="FILE"
     )
     """Also the ids themselves."""
 
     scores: Path | None = option(
-        None, "score file to use instead of --ranker: .parquet or .pkl", group=RANKING, read=Path, metavar="FILE"
+        None, "score file in place of --ranker: .parquet or .pkl", group=RANKING, read=Path, metavar="FILE", is_basic=True
     )
     top_k: int = option(
         50, "number of candidates offered (default: {default})", group=RANKING, number=POSITIVE, metavar="K", is_basic=True
