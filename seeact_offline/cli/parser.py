@@ -87,7 +87,7 @@ class Parser(argparse.ArgumentParser):
             formatter.add_arguments(shown)
             formatter.end_section()
         named = " or ".join(f"{one} NAME" for one in ("--grounding", "--agent") if one in self._option_string_actions)
-        of_strategy = f"; {named} --help: its own too" if named else ""
+        of_strategy = f"; {named} --help: its own" if named else ""
         formatter.add_text(f"--help all: all {len(self._actions)} options{of_strategy}")
         return formatter.format_help()
 
