@@ -48,13 +48,11 @@ def add_arguments(parser: Parser) -> None:
     runs.add_argument("--verbose", action="store_true", help="print all tables of report.md at the end")
     names = ("predict_only", "label", "tags", "metadata", "exclude_flagged", "repeats")
     options.add_fields(runs, EvalConfig, *names)
-    basic(
-        runs.add_argument(
-            "--baseline",
-            type=Path,
-            metavar="RUN",
-            help="finished run of the same steps, which is subtracted from the new one at the end",
-        )
+    runs.add_argument(
+        "--baseline",
+        type=Path,
+        metavar="RUN",
+        help="finished run of the same steps, which is subtracted from the new one at the end",
     )
     runs.add_argument(
         "--report-to",
