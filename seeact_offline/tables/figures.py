@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from seeact_offline.files.markdown import percent
 from seeact_offline.scoring.report import AVERAGES, counted
@@ -22,8 +22,10 @@ INCHES = (9.6, 5.6)
 DOTS_PER_INCH = 150
 INK, FAINT, GRID = "#1d2433", "#667085", "#e4e7ec"
 COLOURS = ("#1f6feb", "#d9730d", "#12825b", "#8250df", "#c2255c", "#0b7285", "#846a00", "#475467")
-"""One a run, in order; they begin anew after the last."""
+"""One a run, in order; after the last they begin anew, and another style tells the runs apart."""
 MARKERS = "osD^vPX*"
+LINES, HATCHES = ("-", "--", ":", "-."), ("", "//", "..", "xx")
+"""Styles of lines and bars, each for as many runs as there are colours."""
 LONGEST = 96
 """Characters of a label."""
 NAMED_CHANGES = 3
@@ -98,6 +100,22 @@ def shortened(text: str) -> str:
     return visible if len(visible) <= LONGEST else f"{visible[:LONGEST]} ..."
 
 
+class Style(NamedTuple):
+    """How a run is drawn: runs of one colour differ in all else."""
+
+    colour: str
+    marker: str
+    line: str
+    hatch: str
+
+    @classmethod
+    def of(cls, number: int) -> Style:
+        """The style of the run of this number, from 0."""
+        round_ = number // len(COLOURS)
+        marker = MARKERS[(number + round_) % len(MARKERS)]
+        return cls(COLOURS[number % len(COLOURS)], marker, LINES[round_ % len(LINES)], HATCHES[round_ % len(HATCHES)])
+
+
 def _legend(figure: Figure, labels: Sequence[str]) -> None:
     """Two columns where the labels leave room for them."""
     columns = 2 if max(map(len, labels)) <= LONGEST // 2 else 1
@@ -113,7 +131,11 @@ def draw_difficulty(found: Mapping[str, Any]) -> Figure:
         at = [place - 0.4 + width * (number + 0.5) for place, _ in known]
         metrics = [metric for _, metric in known]
         heights = [100 * metric["value"] for metric in metrics]
-        axes.bar(at, heights, 0.9 * width, color=COLOURS[number % len(COLOURS)], label=shortened(run["label"]))
+        style = Style.of(number)
+        axes.bar(
+            at, heights, 0.9 * width, color=style.colour, hatch=style.hatch, edgecolor="white", linewidth=0,
+            label=shortened(run["label"]),
+        )  # fmt: skip
         axes.errorbar(at, heights, _ends(metrics), fmt="none", ecolor=INK, elinewidth=1, capsize=3)
     tasks = [_range([run["bands"][band]["n_tasks"] for run in runs]) for band in bands]
     axes.set_xticks(range(len(bands)), [f"{band}\n{count}" for band, count in zip(bands, tasks, strict=True)])
@@ -180,7 +202,8 @@ def draw_recall(found: Mapping[str, Any]) -> Figure:
     labels = [shortened(f"{one['label']}: {percent(one['recall'][-1])} % at {len(one['recall'])}") for one in curves]
     for number, (curve, label) in enumerate(zip(curves, labels, strict=True)):
         shares = [100 * share for share in curve["recall"]]
-        axes.plot(range(1, len(shares) + 1), shares, color=COLOURS[number % len(COLOURS)], linewidth=2, label=label)
+        style = Style.of(number)
+        axes.plot(range(1, len(shares) + 1), shares, style.line, color=style.colour, linewidth=2, label=label)
     axes.set_xlim(1, max(2, *(len(curve["recall"]) for curve in curves)))
     axes.set_xlabel("candidates offered, k", color=FAINT)
     _percent_upwards(axes, "steps whose right element is among them")
@@ -191,10 +214,9 @@ def draw_recall(found: Mapping[str, Any]) -> Figure:
 def draw_cost(found: Mapping[str, Any]) -> Figure:
     figure, axes = _new(f"Step SR against {UNITS[found['unit']]}", found["about"])
     for number, run in enumerate(found["runs"]):
-        metric = run["step_success_rate"]
+        metric, style = run["step_success_rate"], Style.of(number)
         axes.errorbar(
-            [run["a_task"]], [100 * metric["value"]], _ends([metric]), fmt=MARKERS[number % len(MARKERS)],
-            color=COLOURS[number % len(COLOURS)], markersize=8, capsize=3, elinewidth=1.2, label=shortened(run["label"]),
+            [run["a_task"]], [100 * metric["value"]], _ends([metric]), fmt=style.marker, color=style.colour, markersize=8, capsize=3, elinewidth=1.2, label=shortened(run["label"]),
         )  # fmt: skip
     axes.set_xlim(left=0)
     axes.margins(x=0.1)
@@ -210,22 +232,22 @@ def draw_over_time(found: Mapping[str, Any]) -> Figure:
     figure, axes = _new("Step SR over time", found["about"])
     lines = found["lines"]
     for number, line in enumerate(lines):
-        points, colour = line["points"], COLOURS[number % len(COLOURS)]
+        points, style = line["points"], Style.of(number)
         begins = [0, *(place for place, point in enumerate(points) if point["changed"])]
         for begin, end in itertools.pairwise([*begins, len(points)]):
             part = points[begin:end]
             axes.errorbar(
                 [point["date"] for point in part], [100 * point["value"] for point in part], _ends(part),
-                fmt=f"{MARKERS[number % len(MARKERS)]}-", color=colour, markersize=7, capsize=3,
+                fmt=f"{style.marker}{style.line}", color=style.colour, markersize=7, capsize=3,
                 elinewidth=1.2, label="_nolegend_" if begin else shortened(line["label"]),
             )  # fmt: skip
             if begin:
-                _break(axes, points[begin - 1], points[begin], colour)
+                _break(axes, points[begin - 1], points[begin], style.colour)
         for point in points:
             if point["label"]:
                 at = point["date"], 100 * point["value"]
                 axes.annotate(
-                    shortened(point["label"]), at, (7, 5), textcoords="offset points", fontsize=8, color=colour
+                    shortened(point["label"]), at, (7, 5), textcoords="offset points", fontsize=8, color=style.colour
                 )
     axes.xaxis.set_major_formatter(ConciseDateFormatter(axes.xaxis.get_major_locator()))  # type: ignore[no-untyped-call]
     axes.margins(x=0.06)

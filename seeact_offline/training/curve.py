@@ -9,55 +9,51 @@ from typing import Any
 INCHES = (9.6, 5)
 DOTS_PER_INCH = 120
 INK, FAINT, GRID = "#1d2433", "#667085", "#e4e7ec"
-LOSS, HELD_OUT, ANSWERS = "#98a2b3", "#1f6feb", "#d9730d"
+LOSS, HELD_OUT, LETTERS, ANSWERS = "#98a2b3", "#1f6feb", "#12825b", "#d9730d"
 
 SHARES = {
-    "eval_letter_accuracy": (HELD_OUT, "right option, tasks held out"),
+    "eval_letter_accuracy": (LETTERS, "right option, tasks held out"),
     "eval_answer_accuracy": (ANSWERS, "whole answer, tasks held out"),
 }
 """Entries of the log that are drawn in percent: their colours and names."""
 
 
 def learning_curve_png(history: Sequence[Mapping[str, float]], title: str) -> bytes:
-    """Draws the Trainer's log as PNG; the same history and title give the same bytes."""
+    """Draws the Trainer's log as PNG, losses and shares in a panel each; the same history and title give the same bytes."""
     # not pyplot, which keeps every figure and may look for a screen
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(INCHES, facecolor="white")
-    figure.subplots_adjust(left=0.09, right=0.91, top=0.88, bottom=0.13)
-    loss = figure.subplots()
+    has_shares = any(name in entry for entry in history for name in SHARES)
+    figure = Figure(INCHES, facecolor="white", layout="constrained")
+    panels = figure.subplots(1 + has_shares, sharex=True, squeeze=False)[:, 0]
+    loss = panels[0]
     drawn = [
         _line(loss, history, "loss", LOSS, "training loss"),
         _line(loss, history, "eval_loss", HELD_OUT, "loss, tasks held out", "s--"),
     ]
-    loss.set_xlabel("steps of the optimizer", color=FAINT)
     loss.set_ylabel("loss a token", color=FAINT)
-    # room for the legend, and whole steps alone
-    loss.set_ylim(0, 1.2 * loss.get_ylim()[1])
-    loss.set_xlim(left=0)
-    loss.xaxis.set_major_locator(MaxNLocator(integer=True))
-    loss.grid(axis="y", color=GRID)
-    every = [loss]
-    if any(name in entry for entry in history for name in SHARES):
-        share = loss.twinx()
+    loss.set_ylim(bottom=0)
+    if has_shares:
+        share = panels[1]
         drawn += [_line(share, history, name, colour, label, "o-", 100) for name, (colour, label) in SHARES.items()]
-        share.set_ylim(0, 120)
-        share.set_yticks(range(0, 101, 20))
+        share.set_ylim(0, 103)
         share.set_ylabel("%", color=FAINT)
-        every.append(share)
+    panels[-1].set_xlabel("steps of the optimizer", color=FAINT)
+    loss.set_xlim(left=0)
+    # whole steps alone
+    loss.xaxis.set_major_locator(MaxNLocator(integer=True))
     if not any(drawn):
         loss.set_axis_off()
         loss.text(0.5, 0.5, "no loss was logged", color=FAINT, ha="center", transform=loss.transAxes)
-    for axes in every:
-        axes.spines["top"].set_visible(False)
-        axes.spines["right"].set_visible(len(every) > 1)
+    for axes in panels:
+        axes.grid(axis="y", color=GRID)
+        axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(labelcolor=FAINT)
     title = title.encode(errors="replace").decode()
     loss.set_title(title, loc="left", fontsize=13, color=INK, pad=14, parse_math=False)
-    handles = [line for axes in every for line in axes.get_lines()]
-    if handles:
-        loss.legend(handles=handles, loc="upper center", frameon=False, labelcolor=INK, ncols=2)
+    if any(axes.get_lines() for axes in panels):
+        figure.legend(loc="outside lower center", frameon=False, labelcolor=INK, ncols=2)
     buffer = io.BytesIO()
     # matplotlib's version must not get into the file
     figure.savefig(buffer, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None})

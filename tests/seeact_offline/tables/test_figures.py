@@ -10,7 +10,7 @@ import pytest
 
 from seeact_offline.records import InputError
 from seeact_offline.tables.figure_data import cost, difficulty, over_time, recall, waterfall
-from seeact_offline.tables.figures import ENDINGS, FIGURES, picture
+from seeact_offline.tables.figures import ENDINGS, FIGURES, Style, picture
 from tests.finished_runs import figure, make_run
 
 BEGINNING = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
@@ -216,3 +216,9 @@ def test_no_legend_is_wider_than_the_figure(tmp_path: Path) -> None:
     made.draw_without_rendering()
     (legend,) = made.legends
     assert legend.get_window_extent().width <= made.bbox.width
+
+
+def test_no_two_of_thirty_two_runs_look_alike() -> None:
+    styles = [Style.of(number) for number in range(32)]
+    for drawn_as in ("marker", "line", "hatch"):
+        assert len({(style.colour, getattr(style, drawn_as)) for style in styles}) == 32
