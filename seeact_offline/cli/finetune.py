@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,12 @@ from seeact_offline.cli.parser import basic
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.dataset import SPLITS, TEST_SPLITS
 from seeact_offline.files.markdown import percent
+from seeact_offline.files.table import Table
 from seeact_offline.runs.options import words_of
 from seeact_offline.runs.watch import Watch
+from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import headline
+from seeact_offline.scoring.report import counted
 from seeact_offline.training import BASELINES
 from seeact_offline.training.recipe import MACHINE, RECIPE, Recipe, Running
 
@@ -120,7 +123,7 @@ def test_splits(text: str) -> tuple[str, ...]:
 
 def run(args: argparse.Namespace) -> int:
     from seeact_offline.training.trainer import is_main_process
-    from seeact_offline.training.tuning import fine_tune
+    from seeact_offline.training.tuning import CARD, fine_tune
 
     asked = fine_tuning_of(args)
     try:
@@ -131,11 +134,22 @@ def run(args: argparse.Namespace) -> int:
             note(_stopped(args.out))
         return INTERRUPTED
     if is_main_process():
-        say(f"{tuned.folder}: trained on {tuned.made.steps} steps in {tuned.seconds / 60:.1f} minutes")
-        for one in tuned.results:
-            found = headline(one["protocol"], "step_success_rate", one["step_success_rate"])
-            say(f"{one['split']}: step success {percent(found['value'])} % ({found['average']})")
+        say(f"Trained on {counted(tuned.made.steps, 'step')} in {tuned.seconds / 60:.1f} minutes")
+        if tuned.results:
+            say(f"\n{_figures(tuned.results)}")
+        say(f"\nModel: {tuned.folder}\nCard: {tuned.folder / CARD}")
     return 0
+
+
+def _figures(results: Sequence[Mapping[str, Any]]) -> str:
+    rows = []
+    for one in results:
+        found = [headline(one["protocol"], metric, one[metric]) for metric in METRICS]
+        low, high = found[-1]["ci95"] or (None, None)
+        interval = "" if low is None else f"{percent(low)} to {percent(high)}"
+        rows.append((one["split"], *(percent(figure["value"]) for figure in found), interval))
+    header = ("split", *(f"{title}, %" for title in METRICS.values()), "95 % interval of Step SR")
+    return Table(header=header, rows=rows).markdown()
 
 
 def _stopped(out: Path) -> str:

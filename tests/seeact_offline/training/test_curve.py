@@ -33,7 +33,8 @@ def test_a_single_point_is_seen(entry: Entry, colour: str) -> None:
     assert has(picture[len(picture) // 4 :], colour)
 
 
-@pytest.mark.parametrize(("history", "is_there"), [([{"step": 5, "loss": 3.0}], False), ([SHARE], True), ([], False)])
-def test_the_axis_in_percent_is_there_where_it_is_used(history: Sequence[Entry], is_there: bool) -> None:
-    right = pixels(history)[:, -100:]
-    assert bool((right < 200).any()) == is_there
+@pytest.mark.parametrize(("history", "panels"), [([{"step": 5, "loss": 3.0}], 1), ([SHARE], 2), ([], 0)])
+def test_losses_and_shares_have_a_panel_each_where_there_are_some(history: Sequence[Entry], panels: int) -> None:
+    dark = (pixels(history) < 100).all(axis=-1).mean(axis=1) > 0.5
+    # each has a line below it, of one row of pixels or two
+    assert int((np.diff(dark.astype(int)) == 1).sum()) == panels
