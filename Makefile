@@ -38,7 +38,7 @@ docs: $(VENV)/.installed-dev
 	@$(BIN)/zensical build --strict $(ARGS)
 
 # Runs the notebooks and writes their outputs into them
-notebooks: $(VENV)/.installed-dev
+notebooks: $(VENV)/.installed-notebooks
 	@$(BIN)/python -m tests.notebooks
 
 wheel: $(VENV)/.installed-dev
