@@ -30,9 +30,10 @@ class Place:
     clock_runs = False
     """False: the time stands still."""
 
-    def address(self, task: TaskScript) -> AbstractContextManager[str]:
-        """The address to open while the context lasts."""
-        return served(task.start, task.served)
+    def address(self, task: TaskScript, port: int = 0) -> AbstractContextManager[str]:
+        """The address to open while the context lasts. `port`: where a folder is served if that is free, so that a browser that reaches this
+        origin alone can be kept."""
+        return served(task.start, task.served, port)
 
     def begin(self, session: LiveSession) -> TaskScript:
         """Begins the task on the page that was opened, and returns it as the agent is told it."""

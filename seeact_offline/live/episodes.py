@@ -141,9 +141,10 @@ class EpisodeOptions:
 
 def run_episode(
     task: TaskScript, open_browser: Callable[[str], Any], speaker: Callable[[], Speaker], scores: Scores | None, model: Model, ask: Ask[Any],
-    options: EpisodeOptions,
+    options: EpisodeOptions, port: int = 0,
 ) -> Episode:  # fmt: skip
     """Runs one episode. `open_browser`: an address -> a browser that reaches its origin, a new one where the last has ended. `ask`: see `Ask`.
+    `port`: see `Place.address`.
 
     Raises only what must stop the run: OutOfBudget and errors of the model's set-up. A failing browser or server is the end `error`.
     """
@@ -154,7 +155,7 @@ def run_episode(
         # what an attempt was asked is paid, whatever became of it
         episode = Episode(task, usage=episode.usage, attempts=attempt)
         try:
-            with options.place.address(task) as start:
+            with options.place.address(task, port) as start:
                 browser = open_browser(start)
                 running = _Running(episode, speaker(), scores, model, ask, options)
                 with Deadline(browser, options.deadline_s) as deadline:

@@ -167,7 +167,7 @@ class Miniwob(Place):
         """`base`: address of the folder. `presses_submit`: the recorded act of every task is to press its submit button."""
         self._base, self._presses_submit = base, presses_submit
 
-    def address(self, task: TaskScript) -> AbstractContextManager[str]:
+    def address(self, task: TaskScript, port: int = 0) -> AbstractContextManager[str]:
         return nullcontext(urljoin(self._base, task.start))
 
     def begin(self, session: LiveSession) -> TaskScript:

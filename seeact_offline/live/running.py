@@ -254,6 +254,8 @@ class _Lane:
         self._playwright: Any = None
         self._browser: Any = None
         self._reachable: frozenset[Origin] = frozenset()
+        self.port = 0
+        """The port of the last start; 0 before there is one."""
 
     def browser(self, start: str) -> Any:
         """A browser that reaches the origin of this address and those that were named. Raises InputError."""
@@ -264,7 +266,8 @@ class _Lane:
                 hint = install_command("record")
                 raise InputError("browser", sentence=f"a live page needs the package playwright: run {hint}") from None
             self._playwright = sync_playwright().start()
-        wanted = self._allowed | {Origin.of(start, "start")}
+        origin = Origin.of(start, "start")
+        wanted, self.port = self._allowed | {origin}, origin.port
         if self._browser is None or wanted != self._reachable or not self._browser.is_connected():
             if self._browser is not None:
                 self._browser.close()
@@ -376,7 +379,7 @@ class _Run:
             return asyncio.run_coroutine_threadsafe(work, loop).result()
 
         make: Callable[[], Any] = lambda: speaker_of(self._grounding, self._has_further)  # noqa: E731
-        return run_episode(task, lane.browser, make, self._scores, model, ask, self._options)
+        return run_episode(task, lane.browser, make, self._scores, model, ask, self._options, lane.port)
 
 
 def _asked_of_a_person(confirm: Confirm, stopped: threading.Event, proposal: Proposal) -> Decision:

@@ -8,7 +8,7 @@ import http.server
 import io
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,9 +54,9 @@ class Origin:
 
 
 @contextmanager
-def served(start: str, folder: Path | None) -> Iterator[str]:
+def served(start: str, folder: Path | None, port: int = 0) -> Iterator[str]:
     """The address to open. A file is served by a local server while the context lasts: a page of a `file:` URL could read other files.
-    `folder`: the folder to serve; `start` is then a path below it."""
+    `folder`: the folder to serve; `start` is then a path below it. `port`: the server's if it is free; else, and for 0, any."""
     if start.startswith("file:"):
         parts = urlsplit(start)
         above, _, name = parts.path.rpartition("/")
@@ -65,12 +65,20 @@ def served(start: str, folder: Path | None) -> Iterator[str]:
         yield start
         return
     handler = functools.partial(_FolderHandler, directory=str(folder.resolve()))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with _server(handler, port) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield f"http://127.0.0.1:{server.server_address[1]}/{start.lstrip('/')}"
         finally:
             server.shutdown()
+
+
+def _server(handler: Callable[..., _FolderHandler], port: int) -> http.server.ThreadingHTTPServer:
+    try:
+        return http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
+    except OSError:
+        # somebody else has it by now
+        return http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
 
 
 class _FolderHandler(http.server.SimpleHTTPRequestHandler):
