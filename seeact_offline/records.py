@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
@@ -411,6 +411,20 @@ class Screenshot(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class OtherAnswer:
+    """An answer to a step that is as right as the annotated one."""
+
+    element_ids: tuple[str, ...] = ()
+    """backend_node_ids; any of them is right. Empty: the annotated elements."""
+    op: str | None = None
+    """None: the annotated operation and value."""
+    value: str = ""
+    """Of `op`."""
+    boxes: tuple[Box, ...] = ()
+    """Boxes of the elements, for answers that are places."""
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One annotated action on one page."""
 
@@ -446,6 +460,8 @@ class Step:
     """Steps of the task before this one, oldest first; empty unless a grounding shows them."""
     recorded: Recorded | None = field(default=None, compare=False, repr=False)
     """The recorder's own columns; None for a row without them. Partly the answer."""
+    also_right: tuple[OtherAnswer, ...] = ()
+    """Other right answers that the row lists. Part of the answer, never shown to a model."""
 
     def __repr__(self) -> str:
         """One line: the pages and texts of a step fill many."""
@@ -466,6 +482,11 @@ class Step:
     def truth(self) -> Truth:
         positives = frozenset(c.backend_node_id for c in self.candidates if c.is_positive)
         boxes = tuple(c.box for c in self.candidates if c.is_positive and c.box is not None)
+        places = {c.backend_node_id: c.box for c in self.candidates if c.box is not None} if self.also_right else {}
+        also = tuple(
+            replace(one, boxes=one.boxes or tuple(places[name] for name in one.element_ids if name in places))
+            for one in self.also_right
+        )
         return Truth(
             key=self.key,
             operation=self.operation,
@@ -482,6 +503,7 @@ class Step:
             split=self.split,
             action_text=self.action_text,
             positives_in_order=tuple(c.backend_node_id for c in self.candidates if c.is_positive),
+            also_right=also,
         )
 
 
@@ -520,6 +542,8 @@ class Truth:
     """`Step.action_text`; empty where the run does not keep it."""
     positives_in_order: tuple[str, ...] = ()
     """`positives` as the row lists them; empty where the run does not keep their order."""
+    also_right: tuple[OtherAnswer, ...] = ()
+    """Other right answers, which count in figures of their own alone (`scoring.also_right`)."""
 
     @property
     def element_name(self) -> str | None:

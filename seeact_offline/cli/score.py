@@ -51,6 +51,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="for a run: causes of loss that a person gives (`view --causes`), added to the computed ones and counted in the waterfall",
     )  # fmt: skip
     parser.add_argument(
+        "--also-right", type=Path, metavar="FILE",
+        help="for a run: other right answers of steps (`view --also-right`), which count in figures of their own",
+    )  # fmt: skip
+    parser.add_argument(
         "--check", action="store_true",
         help="compare a run's files with each other, its replies and its data, name each difference, and end with status 1 if there is one; with"
         " --dataset every page is read too",
@@ -99,9 +103,10 @@ def run(args: argparse.Namespace) -> int:
     folder = args.finished if imported is None else imported.run.path
     if folder is None:
         raise InputError("run", sentence="name a run's folder, or predictions of another program")
-    if args.causes is not None and (len(args.protocol) > 1 or imported is not None):
-        got = "several" if len(args.protocol) > 1 else "another program's"
-        raise InputError("causes", sentence=f"`causes` needs a run under one protocol, not {got}")
+    for name in ("causes", "also_right"):
+        if getattr(args, name) is not None and (len(args.protocol) > 1 or imported is not None):
+            got = "several" if len(args.protocol) > 1 else "another program's"
+            raise InputError(name, sentence=f"`{name}` needs a run under one protocol, not {got}")
     # an imported run keeps the right answers of its data set
     options = {"dataset": args.dataset if imported is None else None, "out": args.out, "watch": TerminalWatch()}
     if len(args.protocol) > 1:
@@ -112,7 +117,11 @@ def run(args: argparse.Namespace) -> int:
         status = 0 if several.complete else 1
     elif imported is None:
         protocol = args.protocol[0] if args.protocol else None
-        status = _show(rescore(folder, protocol=protocol, oracle=args.oracle, causes=args.causes, **options))
+        status = _show(
+            rescore(
+                folder, protocol=protocol, oracle=args.oracle, causes=args.causes, also_right=args.also_right, **options
+            )
+        )
     else:
         status = _show(Run(folder))
     hint = None if imported is None else hint_of_run(imported.run.path)
@@ -158,7 +167,9 @@ def _check(args: argparse.Namespace) -> int:
     protocol = args.protocol[0] if args.protocol else None
     status = 0
     for folder in runs:
-        found = verify(folder, dataset=args.dataset, protocol=protocol, oracle=args.oracle, causes=args.causes)
+        found = verify(
+            folder, dataset=args.dataset, protocol=protocol, oracle=args.oracle, causes=args.causes, also_right=args.also_right
+        )  # fmt: skip
         for difference in found.differences:
             say(f"{folder}: {difference}" if len(runs) > 1 else difference)
         for text in found.not_proved:

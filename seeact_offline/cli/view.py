@@ -27,7 +27,12 @@ LARGE = 8 << 20
 """Bytes of predictions that take more than a moment to read."""
 RUNS = Path("runs")
 """Folder whose runs are shown if none is named: where `eval` puts them."""
-NEEDS = {"out": ("annotate",), "second": ("annotate",), "with_data": ("bundle",), "annotator": ("annotate", "causes")}
+NEEDS = {
+    "out": ("annotate",),
+    "second": ("annotate",),
+    "with_data": ("bundle",),
+    "annotator": ("annotate", "causes", "also_right"),
+}
 """Options that mean something only with one of these."""
 
 
@@ -48,6 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--causes", type=Path, metavar="FILE",
         help="let a person give causes of loss, and keep them in this file (see `score --causes`)",
     )  # fmt: skip
+    parser.add_argument(
+        "--also-right", type=Path, metavar="FILE",
+        help="let a person mark answers that are as right as the annotated one, and keep them in this file (see `score --also-right`)",
+    )  # fmt: skip
     served = parser.add_argument_group("the server")
     served.add_argument("--port", type=options.count, default=0, metavar="N", help="default: any that is free")
     served.add_argument(
@@ -67,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     person = parser.add_argument_group("grounding by a person")
     person.add_argument("--annotate", type=Path, metavar="RUN", help="a finished run; a person judges its turn-1 texts")
     person.add_argument("--out", type=Path, metavar="FILE", help="the answers, as --oracle-file reads them")
-    person.add_argument("--annotator", metavar="NAME", help="the person, here or with --causes")
+    person.add_argument("--annotator", metavar="NAME", help="the person, here or with --causes or --also-right")
     person.add_argument("--second", type=Path, metavar="FILE", help="another person's answers, to show the agreement")
 
 
@@ -91,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
         options = {"annotator": args.annotator or "", "second": args.second, "dataset": args.dataset}
         with closing(AnnotationSite(args.annotate, args.out, **options)) as person:
             return _serve(person, args)
-    from seeact_offline.viewer.notes import CauseNotes
+    from seeact_offline.viewer.notes import AlsoRightNotes, CauseNotes
     from seeact_offline.viewer.site import Site
 
     # a folder of runs stands for these
@@ -101,7 +110,8 @@ def run(args: argparse.Namespace) -> int:
     if n_bytes > LARGE:
         note(f"reading {n_bytes / 1e6:,.0f} MB of {counted(len(runs), 'run')}")
     causes = None if args.causes is None else CauseNotes(args.causes, args.annotator or "")
-    with closing(Site(runs, dataset=args.dataset, causes=causes)) as site:
+    also_right = None if args.also_right is None else AlsoRightNotes(args.also_right, args.annotator or "")
+    with closing(Site(runs, dataset=args.dataset, causes=causes, also_right=also_right)) as site:
         return _serve(site, args) if args.bundle is None else _write(site, args)
 
 
@@ -114,7 +124,7 @@ def _trajectories(args: argparse.Namespace) -> list[Path]:
     if found and len(found) < len(args.runs):
         other = next(path for path in args.runs if path not in found)
         raise InputError("runs", sentence=f"{found[0]} holds trajectories, and {other} none; look at them apart")
-    for name in ("dataset", "causes"):
+    for name in ("dataset", "causes", "also_right"):
         if found and getattr(args, name) is not None:
             raise InputError(name, sentence=f"`{name}` is of recorded steps; trajectories have none")
     return found
@@ -132,7 +142,7 @@ def _check(args: argparse.Namespace) -> None:
     for name, needed in NEEDS.items():
         if getattr(args, name) and all(getattr(args, one) is None for one in needed):
             raise InputError(name, sentence=f"`{name}` needs {' or '.join(f'`{one}`' for one in needed)}")
-    for name in ("bundle", "causes"):
+    for name in ("bundle", "causes", "also_right"):
         if args.annotate is not None and getattr(args, name) is not None:
             raise InputError(name, sentence=f"`{name}` cannot be combined with `annotate`")
     if args.annotate is not None and args.out is None:

@@ -17,8 +17,10 @@ from typing import Any
 
 import msgspec
 
+from ..files.formats import FormatError, read_json, typed
 from ..files.named import read_regular
-from ..records import OPERATIONS, Box, Candidate, Fault, Operation, RowError, Step, StepKey
+from ..files.other_answers import OtherAnswerEntry
+from ..records import OPERATIONS, Box, Candidate, Fault, Operation, OtherAnswer, RowError, Step, StepKey
 from .recorded import FINAL_SCREENSHOT, RecordedColumns
 
 Row = Mapping[str, object]
@@ -30,6 +32,8 @@ LIGHT_COLUMNS = (*ORDER_COLUMNS, "confirmed_task", "website", "domain", "operati
 """The columns that tell data sets apart without reading a picture or a page."""
 REQUIRED_COLUMNS = (*LIGHT_COLUMNS, "cleaned_html", "pos_candidates", "neg_candidates", "screenshot")
 OPTIONAL_COLUMNS = ("subdomain", "target_action_reprs")
+ALSO_RIGHT = "also_right"
+"""The column of other right answers, which no released data set has."""
 
 MAX_PICTURE_BYTES = 100_000_000
 """Bytes of an encoded screenshot; released ones have a few million."""
@@ -162,6 +166,7 @@ def read_step(
         action_text=_action_text(row, place.index),
         n_actions=len(actions) if isinstance(actions, (list, tuple)) else 0,
         recorded=RecordedColumns.of(row, _stored_picture(row.get(FINAL_SCREENSHOT), None)),
+        also_right=_also_right(row.get(ALSO_RIGHT), log),
     )
     _check_texts(step, log)
     return replace(step, faults=log.faults())
@@ -319,6 +324,20 @@ def _operation(raw: object, log: FaultLog) -> Operation:
     if not known:
         log.add("bad_operation", f"op is {_short(op)}, not one of {', '.join(OPERATIONS)}")
     return Operation(as_text(op) if known else "", as_text(data.get("value")), as_text(data.get("original_op")))
+
+
+def _also_right(raw: object, log: FaultLog) -> tuple[OtherAnswer, ...]:
+    """Other right answers, a list or its JSON text; null and the empty text for none."""
+    if raw is None or raw == "":
+        return ()
+    try:
+        entries = read_json(raw) if isinstance(raw, str) else raw
+        if not isinstance(entries, (list, tuple)):
+            raise FormatError("a list", _short(entries))
+        return tuple(typed(entry, OtherAnswerEntry).answer for entry in entries)
+    except FormatError as error:
+        log.add("bad_operation", f"{ALSO_RIGHT}: {error}")
+        return ()
 
 
 def _history(row: Row, log: FaultLog) -> tuple[str, ...]:

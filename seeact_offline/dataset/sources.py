@@ -13,7 +13,7 @@ from typing import Any
 from ..records import DatasetError
 from .readers import JsonlFiles, MappedTable, ParquetFiles, Source, StreamedTable, check_names, first_line
 from .recorded import RECORDED_COLUMNS
-from .rows import OPTIONAL_COLUMNS, RAW_HTML, REQUIRED_COLUMNS
+from .rows import ALSO_RIGHT, OPTIONAL_COLUMNS, RAW_HTML, REQUIRED_COLUMNS
 
 SPLITS = {
     "train": "train",
@@ -50,7 +50,11 @@ def wanted_columns(source: Source, raw_html: bool) -> list[str]:
     """The columns to read; `raw_html`, half of a data set's bytes, only on request."""
     present = set(source.columns())
     extra = [RAW_HTML] if raw_html else []
-    return [*REQUIRED_COLUMNS, *(name for name in (*OPTIONAL_COLUMNS, *RECORDED_COLUMNS) if name in present), *extra]
+    return [
+        *REQUIRED_COLUMNS,
+        *(name for name in (*OPTIONAL_COLUMNS, ALSO_RIGHT, *RECORDED_COLUMNS) if name in present),
+        *extra,
+    ]
 
 
 def _open_named(dataset: str | os.PathLike[str], splits: Sequence[str], raw_html: bool) -> list[Source]:
@@ -157,7 +161,7 @@ def _open_object(dataset: Any, splits: Sequence[str]) -> list[Source]:
 
 def _open_hub(hub_id: str, split: str, raw_html: bool) -> Source:
     """Downloads the files of this one split; without `data_files` the library would fetch and convert every split. The recorder's
-    columns are not read: the library wants each column that it is asked for to exist.
+    columns and `also_right` are not read: the library wants each column that it is asked for to exist.
 
     If the hub does not answer, an earlier download is used, without repeated attempts.
     """

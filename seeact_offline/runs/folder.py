@@ -24,6 +24,7 @@ from seeact_offline.files.formats import FormatError, decoded, read_json, typed
 from seeact_offline.files.journal import Journal
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.named import read_regular
+from seeact_offline.files.other_answers import OtherAnswerEntry
 from seeact_offline.files.redaction import redact, redact_values
 from seeact_offline.files.whole import replace_text
 from seeact_offline.records import (
@@ -436,6 +437,7 @@ def target_line(truth: Truth) -> str:
         "element_text": truth.element_text,
         "action_text": truth.action_text,
         "positives_in_order": truth.positives_in_order,
+        **({"also_right": [asdict(one) for one in truth.also_right]} if truth.also_right else {}),
     }
     return _line(row)
 
@@ -448,6 +450,7 @@ def read_target(text: str) -> Truth:
         operation=Operation(line.op, line.value, line.original_op),
         boxes=tuple(Box(*box) for box in line.boxes),
         kin=cast("dict[Kinship, frozenset[str]]", line.kin),
+        also_right=tuple(one.answer for one in line.also_right),
         **{name: getattr(line, name) for name in _ALIKE},
     )
 
@@ -586,10 +589,12 @@ class _TargetLine(KeyLine, frozen=True):
     element_text: str = ""
     action_text: str = ""
     positives_in_order: tuple[str, ...] = ()
+    also_right: tuple[OtherAnswerEntry, ...] = ()
 
 
 _ALIKE = tuple(
-    {*_TargetLine.__struct_fields__} - {"annotation_id", "action_uid", "op", "value", "original_op", "boxes", "kin"}
+    {*_TargetLine.__struct_fields__}
+    - {"annotation_id", "action_uid", "op", "value", "original_op", "boxes", "kin", "also_right"}
 )
 """Fields that `Truth` holds in the same form."""
 

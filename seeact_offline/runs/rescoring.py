@@ -25,6 +25,7 @@ from seeact_offline.runs.prepare import target_of
 from seeact_offline.runs.reading_hints import reading_hint
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
+from seeact_offline.scoring.also_right import read_also_right, with_also_right
 from seeact_offline.scoring.answers import Answers
 from seeact_offline.scoring.delta import delta, delta_tables
 from seeact_offline.scoring.human_causes import AnswerId, HumanCause, read_causes
@@ -69,6 +70,8 @@ class FinishedRun:
     """Step -> True where the oracle grounding gets its element right; None where no run of it was named."""
     causes: Mapping[AnswerId, HumanCause] | None = None
     """Causes of loss that a person gives; None where no file of them was named."""
+    also_right: frozenset[StepKey] = frozenset()
+    """Steps whose `truths` have other right answers from a file."""
 
     @cached_property
     def answers(self) -> Answers:
@@ -108,6 +111,7 @@ class FinishedRun:
             oracle=self.oracle,
             answers=self.answers,
             causes=self.causes,
+            also_right=self.also_right,
         )
         left_out = self.settings.get(IMPORT_NOTES) or {}
         return replace(made, results=made.results.changed(cost_usd=self.cost, notes=left_out))
@@ -130,19 +134,21 @@ def rescore(
     dataset: Any = None,
     oracle: Path | None = None,
     causes: Path | None = None,
+    also_right: Path | None = None,
     out: Path | None = None,
     watch: Watch | None = None,
 ) -> Run:
     """`protocol`: the run's unless given. `out`: where scores and report go, the run's own folder unless given. `oracle`: a run
     of the oracle grounding over the same steps; the errors of annotation are counted where it is right. `causes`: a file of
-    causes of loss that a person gives, which are shown with the computed ones and count in the waterfall.
+    causes of loss that a person gives, which are shown with the computed ones and count in the waterfall. `also_right`: a file of other
+    right answers, which count in figures of their own.
 
     What was right is read from the run; from the data set where one is given, or the run is from before that was kept.
     Raises InputError, for data that are not the run's among others.
     """
     with rare_collections():
         finished = open_finished(run, dataset, watch)
-        finished = with_opinions(finished, oracle, causes)
+        finished = with_opinions(finished, oracle, causes, also_right)
         made = finished.score(finished.protocol(protocol))
         return _write(out or run, made, finished)
 
@@ -237,8 +243,15 @@ def _missing(key: StepKey) -> Prediction:
     return Prediction(key, (), None, "", "", failure=NO_PREDICTION, detail=detail, ran=False, failed_in="call")
 
 
-def with_opinions(finished: FinishedRun, oracle: Path | None, causes: Path | None) -> FinishedRun:
-    """Adds what people say: a run of the oracle grounding, and a file of causes of loss. Raises InputError."""
+def with_opinions(
+    finished: FinishedRun, oracle: Path | None, causes: Path | None, also_right: Path | None = None
+) -> FinishedRun:
+    """Adds what people say: a run of the oracle grounding, a file of causes of loss, and one of other right answers. Raises InputError."""
+    if also_right is not None:
+        lines = read_also_right(also_right)
+        named = frozenset(truth.key for truth in finished.truths if truth.key in lines)
+        # the answers that are scored hold the truths
+        finished = replace(finished, truths=with_also_right(finished.truths, lines), also_right=named)
     if oracle is not None:
         finished = replace(finished, oracle=_rights_of_oracle(oracle, finished))
     return finished if causes is None else replace(finished, causes=read_causes(causes))

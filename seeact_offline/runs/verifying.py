@@ -39,7 +39,7 @@ SHOWN = 20
 """Differences of a file that are named one by one."""
 SAME = 1e-9
 """Figures that differ by less are equal: another machine's processor may round the last digits otherwise."""
-OF_PAGES = ("n_candidates", "kin", "picture_size", "element_text")
+OF_PAGES = ("n_candidates", "kin", "picture_size", "element_text", "also_right")
 """Fields of a target for which its page, picture or all candidates have to be read."""
 _HEAVY = frozenset({"cleaned_html", "raw_html", "neg_candidates", "screenshot"})
 _TWICE = ("split", "dataset_fingerprint", "seed", "top_k")
@@ -47,6 +47,7 @@ _TWICE = ("split", "dataset_fingerprint", "seed", "top_k")
 _OF_PEOPLE = {
     "causes_by_person": ("causes_by_person", "waterfall"),
     "oracle": ("annotation_errors",),
+    "also_right": ("also_right",),
 }
 """Entries of the results that depend on a file beside the run."""
 
@@ -93,15 +94,25 @@ def verify(
     protocol: str | None = None,
     oracle: Path | None = None,
     causes: Path | None = None,
+    also_right: Path | None = None,
 ) -> Verification:
     """Checks a run as `score --check` does.
 
     `dataset`: the data set, whose pages are read too, which takes as long as preparing a run; None: that of the manifest, where it
-    is on this machine, without its pages. `protocol`, `oracle`, `causes`: as the run was scored with; None: as its results say,
+    is on this machine, without its pages. `protocol`, `oracle`, `causes`, `also_right`: as the run was scored with; None: as its results say,
     and what depends on a file is not proved. Raises InputError for files that cannot be read, and for other data.
     """
     split, problem = _data(run, dataset)
-    return verify_files(run, split, problem, pages=dataset is not None, protocol=protocol, oracle=oracle, causes=causes)
+    return verify_files(
+        run,
+        split,
+        problem,
+        pages=dataset is not None,
+        protocol=protocol,
+        oracle=oracle,
+        causes=causes,
+        also_right=also_right,
+    )
 
 
 def verify_files(
@@ -113,6 +124,7 @@ def verify_files(
     protocol: str | None = None,
     oracle: Path | None = None,
     causes: Path | None = None,
+    also_right: Path | None = None,
 ) -> Verification:
     """`verify` with data that are opened already. `split`: the run's own rows; None: there are none, for this reason (`problem`).
 
@@ -134,7 +146,7 @@ def verify_files(
             again = sum(1 for _ in Journal(journal).lines()) - len(finished.truths)
             if again > 0:
                 findings.add(journal.name, [f"{counted(again, 'line')} of steps that another line is of"])
-        _check_scores(run, finished, findings, protocol, oracle, causes)
+        _check_scores(run, finished, findings, protocol, oracle, causes, also_right)
         if split is None:
             findings.not_proved.append(f"that right answers and steps are those of the data: {problem}")
         else:
@@ -288,6 +300,7 @@ def _check_scores(
     protocol: str | None,
     oracle: Path | None,
     causes: Path | None,
+    also_right: Path | None,
 ) -> None:
     """Scores the run again, and compares all files that scoring writes."""
     results = _results(run)
@@ -296,7 +309,7 @@ def _check_scores(
     except InputError as error:
         findings.not_proved.append(f"the figures, whose rules are not of this package: {error}")
         return
-    finished = with_opinions(finished, oracle, causes)
+    finished = with_opinions(finished, oracle, causes, also_right)
     try:
         made = finished.score(rules)
     except Exception as error:
@@ -308,6 +321,10 @@ def _check_scores(
     if "causes_by_person" in results and causes is None:
         left_out.update(_OF_PEOPLE["causes_by_person"])
         findings.not_proved.append("causes of loss that a person gave: --causes names their file")
+    second = results.get("also_right")
+    if isinstance(second, Mapping) and second.get("of_file") and also_right is None:
+        left_out.update(_OF_PEOPLE["also_right"])
+        findings.not_proved.append("figures with other right answers of a file: --also-right names it")
     errors = results.get("annotation_errors")
     if isinstance(errors, Mapping) and errors.get("population") == "oracle_right" and oracle is None:
         left_out.update(_OF_PEOPLE["oracle"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from seeact_offline.records import Metric
 from seeact_offline.scoring.gap_text import gap_cells
 from seeact_offline.scoring.inference import EXACT_UP_TO, FEWEST_TASKS, RESAMPLES, Gap
 from seeact_offline.scoring.metrics import METRICS
+from seeact_offline.scoring.noise import DifferenceNoise, FigureNoise
 from seeact_offline.scoring.overlap import Overlap
 from seeact_offline.scoring.overlap_tables import overlap_tables
 
@@ -126,13 +128,16 @@ class Comparison:
     """The seed of resamples and signs."""
     overlap: Overlap | None = None
     """The steps that runs solve together and alone; None for two runs and for groups."""
+    noise: tuple[FigureNoise, ...] = ()
+    """Of the runs of `repeats`; empty for fewer than two tasks."""
+    difference_noise: tuple[DifferenceNoise, ...] = ()
+    """Of each other group against the baseline, where both have two runs or more that differ by seed or order alone."""
 
     def to_dict(self) -> dict[str, object]:
         """The comparison as JSON."""
         entries = {"schema": 1, **asdict(self)}
-        if self.overlap is None:
-            del entries["overlap"]
-        return entries
+        # what a comparison does not have stays out
+        return {name: entry for name, entry in entries.items() if entry or name not in _OPTIONAL}
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a metric, other run and kind of step: both averages and their difference, as fractions.
@@ -176,6 +181,8 @@ class Comparison:
             *(overlap_tables(self.overlap) if self.overlap else []),
             _over_always_click(self),
             _repeats(self),
+            _noise(self),
+            _difference_noise(self),
             *(_breakdown(self, name, rows) for name, rows in self.breakdowns.items()),
         ]
         return [one for one in tables if one is not None]
@@ -318,6 +325,55 @@ def _repeats(comparison: Comparison) -> Table | None:
     note = "Percent of the variance of one step's credit; these runs differ by seed or order alone."
     header = ("metric", "repeats", "between tasks", "between steps of a task", "between repeats of a step")
     return Table(title="Where the variance is", header=header, rows=rows, notes=[note], n_labels=2)
+
+
+def _noise(comparison: Comparison) -> Table | None:
+    if not comparison.noise:
+        return None
+    rows = [
+        (METRICS[one.metric], ", ".join(one.runs), *_shares(one), _needed(one.seeds_needed)) for one in comparison.noise
+    ]
+    note = (
+        "Of the macro average of one run. Between tasks: other tasks would give another figure. Between seeds: a seed moves all tasks alike. The rest:"
+        f" tasks answer to the seed in their own ways. Seeds: how many each of two methods needs on these {comparison.n_tasks} tasks, so that a"
+        f" difference of {comparison.detect:g} points is found in four of five comparisons (5 %, two-sided), if both vary as these runs do and part"
+        " alike at every task; as they never do, it is a lower bound."
+    )
+    header = ("metric", "repeats", *_SOURCES, f"seeds for {comparison.detect:g} points")
+    return Table(title="Order and noise: the variance of a figure", header=header, rows=rows, notes=[note], n_labels=2)
+
+
+def _difference_noise(comparison: Comparison) -> Table | None:
+    if not comparison.difference_noise:
+        return None
+    rows = [
+        (METRICS[one.metric], f"{one.second} - {one.first}", *_shares(one), _needed(one.tasks_needed), _needed(one.seeds_needed))
+        for one in comparison.difference_noise
+    ]  # fmt: skip
+    note = (
+        f"Of the difference of macro averages as it stands. Tasks, seeds: how many would find {comparison.detect:g} points in four of five comparisons"
+        " (5 %, two-sided), tasks with the seeds that there are, seeds of each group on as many tasks as there are. None: no number does, since what"
+        " the other adds is too much alone."
+    )
+    needed = [f"{what} for {comparison.detect:g} points" for what in ("tasks", "seeds")]
+    return Table(
+        title="Order and noise: the variance of a difference",
+        header=("metric", "difference", *_SOURCES, *needed), rows=rows, notes=[note], n_labels=2,
+    )  # fmt: skip
+
+
+_OPTIONAL = ("overlap", "noise", "difference_noise")
+_SOURCES = ("standard deviation", "between tasks, %", "between seeds, %", "rest, %")
+
+
+def _shares(noise: FigureNoise | DifferenceNoise) -> list[str]:
+    """The standard deviation in points, and the sources' shares of the variance."""
+    parts = [noise.tasks, noise.seeds, noise.rest]
+    return [percent(math.sqrt(sum(parts))), *(percent(part / sum(parts) if sum(parts) else None) for part in parts)]
+
+
+def _needed(number: int | None) -> str:
+    return "none" if number is None else f"about {number}"
 
 
 def _breakdown(comparison: Comparison, name: str, breakdown: Sequence[BreakdownRow]) -> Table:

@@ -18,6 +18,7 @@ from seeact_offline.scoring import aggregate, inference
 from seeact_offline.scoring.comparison import SIGNIFICANT, BreakdownRow, Comparison, PairedDifference, Repeats, Variance
 from seeact_offline.scoring.inference import Gap
 from seeact_offline.scoring.metrics import STEP_FIELDS
+from seeact_offline.scoring.noise import DifferenceNoise, FigureNoise, difference_noise, figure_noise
 from seeact_offline.scoring.overlap import FEWEST_RUNS, Overlap, overlap
 from seeact_offline.scoring.step_scores import StepRow
 
@@ -162,6 +163,8 @@ def compare_runs(
         breakdowns={name: _cells(table, BREAKDOWNS[name], seed) for name in by},
         detect=detect,
         seed=seed,
+        noise=tuple(one for of_names, names in repeated for one in _noise(of_names, names, detect)),
+        difference_noise=_difference_noise(runs, mixed, of_seeds, detect),
         overlap=None if of_seeds or len(runs) < FEWEST_RUNS else _overlap(runs, keys, table, seed),
     )
 
@@ -359,6 +362,37 @@ def _repeats(table: _Table, names: Sequence[str]) -> list[Repeats]:
         )
         for metric in table.metrics
     ]
+
+
+def _task_means(table: _Table, metric: str, names: Sequence[str]) -> np.ndarray:
+    """Shape (n_tasks, n_runs)."""
+    return np.stack([table.means(table.credit(metric, name)) for name in names], axis=1)
+
+
+def _noise(table: _Table, names: Sequence[str], detect: float) -> list[FigureNoise]:
+    if table.n_tasks < 2:
+        return []
+    return [figure_noise(m, tuple(names), _task_means(table, m, names), detect / 100) for m in table.metrics]
+
+
+def _difference_noise(
+    groups: Sequence[ScoredRun], mixed: Sequence[str], of_seeds: Mapping[str, _Table], detect: float
+) -> tuple[DifferenceNoise, ...]:
+    """Of groups of one method each, with two seeds or more."""
+    known = [one.name for one in groups if len(one.seeds) > 1 and one.seeds[0].identity and one.name not in mixed]
+    base = groups[0].name
+    if base not in known or of_seeds[base].n_tasks < 2:
+        return ()
+    ours = of_seeds[base]
+    return tuple(
+        difference_noise(
+            metric, base, name, _task_means(ours, metric, ours.names),
+            _task_means(of_seeds[name], metric, of_seeds[name].names), detect / 100,
+        )
+        for name in known[1:]
+        for metric in ours.metrics
+        if metric in of_seeds[name].metrics
+    )  # fmt: skip
 
 
 def split_variance(credit: np.ndarray, task_of: np.ndarray) -> Variance:

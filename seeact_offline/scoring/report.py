@@ -176,6 +176,7 @@ def report(
         _without_flagged(results),
         _whole_tasks(results),
         _recall(results),
+        _also_right(results),
         _waterfall(results),
         _counts("Wrong elements", "kind", results.wrong_element, KINDS),
         _annotation_errors(results),
@@ -274,6 +275,7 @@ def short(results: Results, notes: Mapping[str, str] = UNKNOWN) -> str:
         _without_flagged(results),
         _whole_tasks(results),
         _recall(results),
+        _also_right(results),
         _waterfall(results),
         _counts("", "wrong element", results.wrong_element, KINDS),
         _what_if(results),
@@ -461,6 +463,40 @@ def _waterfall(results: Results) -> Table | None:
     note += " that each cause costs, the first in this order that a failing step has. Macro and micro as above, each rounded by itself."
     header = ("cause", "steps", "macro", "micro", "meaning")
     return Table(title="Where steps are lost", header=header, rows=rows, notes=[note, *_by_person(results)])
+
+
+def _also_right(results: Results) -> Table | None:
+    second = results.also_right
+    if second is None:
+        return None
+    rows = []
+    for metric, title in METRICS.items():
+        first, figure = results.figure(metric), getattr(second, metric)
+        if first is not None and figure is not None:
+            low, high = map(percent, figure.ci95)
+            rows.append(
+                (
+                    title,
+                    percent(first.macro),
+                    percent(figure.macro),
+                    f"{low} to {high}",
+                    percent(first.micro),
+                    percent(figure.micro),
+                )
+            )
+    note = (
+        f"{counted(second.n_steps, 'step has', 'steps have')} other right answers, by which {second.n_gained} more succeed. They count here alone:"
+        " all other figures are of the annotated answers."
+    )
+    header = (
+        "metric",
+        "macro, annotated",
+        "macro, others too",
+        "95 % interval",
+        "micro, annotated",
+        "micro, others too",
+    )
+    return Table(title="With other right answers", header=header, rows=rows, notes=[note])
 
 
 def _by_person(results: Results) -> list[str]:

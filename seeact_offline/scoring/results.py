@@ -64,6 +64,18 @@ class PartFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         return found
 
 
+class SecondFigureEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """See `also_right.SecondFigure`."""
+
+    n_steps: int
+    n_gained: int
+    of_file: int = 0
+    """Steps among them that a file names."""
+    element_accuracy: ResultsFigure | None
+    operation_f1: ResultsFigure
+    step_success_rate: ResultsFigure | None
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The settings of `results.json`: all by name, and those that programs of this project read as fields too."""
 
@@ -130,6 +142,8 @@ class Results(Losses, frozen=True, kw_only=True, omit_defaults=True):
     reply_failures: dict[str, int]
     notes: dict[str, int]
     causes_by_person: dict[str, int] | None = None
+    also_right: SecondFigureEntry | None = None
+    """The figures where other right answers count too; None where no step has one."""
     merge_spread: Mapping[str, Mapping[str, float]]
     batching_price: dict[str, Any] | None = None
     annotation_errors: dict[str, Any] | None = None
@@ -213,6 +227,7 @@ def assemble(
     oracle: Mapping[StepKey, bool] | None = None,
     answers: Answers | None = None,
     causes: Mapping[AnswerId, HumanCause] | None = None,
+    also_right: frozenset[StepKey] = frozenset(),
 ) -> ScoringOutput:
     """Scores a run.
 
@@ -220,7 +235,7 @@ def assemble(
     there; a run in which none was answered counts as incomplete. `flagged`: steps without which figures are given too; None: not
     asked for. `orders`: the same steps asked in other orders of groups and choices, one list a repeat. `oracle`: see
     `waterfall.annotation_errors`. `answers`: the same predictions and truths, if they are scored under several protocols.
-    `causes`: causes of loss that people give.
+    `causes`: causes of loss that people give. `also_right`: steps whose truths have other right answers from a file.
     """
     answers = answers or Answers(predictions, truths)
     scores, summary = summarise_answers(answers, protocol, settings["top_k"] or 0, settings["seed"])
@@ -272,6 +287,7 @@ def assemble(
         reply_failures=dict(sorted(summary.reply_failures.items())),
         notes={name: n for name, n in sorted(summary.notes.items()) if name not in told},
         causes_by_person=of_people,
+        also_right=_second_figure(answers, protocol, settings["seed"], also_right),
         merge_spread=merge_spread(answers, protocol, settings["merge"]),
         batching_price=price,
         annotation_errors=errors,
@@ -285,6 +301,24 @@ def assemble(
         protocol_code=protocol.code or None,
     )
     return ScoringOutput(results, rows(scores, predictions, truths))
+
+
+def _second_figure(
+    answers: Answers, protocol: Protocol, seed: int, of_file: frozenset[StepKey]
+) -> SecondFigureEntry | None:
+    if not any(truth.also_right for truth in answers.truths):
+        return None
+    from seeact_offline.scoring.also_right import second_figure
+
+    found = second_figure(answers, protocol, seed)
+    if found is None:
+        return None
+    f1 = ResultsFigure(**asdict(found.operation_f1), quoted=_quoted(protocol, "operation_f1"))
+    return SecondFigureEntry(
+        n_steps=found.n_steps, n_gained=found.n_gained, of_file=len(of_file), operation_f1=f1,
+        element_accuracy=_figure(found.element_accuracy, "element_accuracy", protocol),
+        step_success_rate=_figure(found.step_success_rate, "step_success_rate", protocol),
+    )  # fmt: skip
 
 
 def element_by_rule(

@@ -17,8 +17,10 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from seeact_offline.files.formats import FormatError, typed
+from seeact_offline.files.other_answers import OtherAnswerEntry
 from seeact_offline.files.whole import write_whole
 from seeact_offline.records import InputError, Prediction, StepKey
+from seeact_offline.scoring.also_right import OtherAnswerLine, read_also_right
 from seeact_offline.scoring.human_causes import (
     AnswerId,
     HumanCause,
@@ -167,3 +169,64 @@ class CauseNotes:
             return 200, {"saved": True, "relabelled": self.on(prediction)}
 
         return self._file.saving(change)
+
+
+class _AlsoRightPost(msgspec.Struct, forbid_unknown_fields=True):
+    """A mark as the page sends it."""
+
+    right: bool
+    """False removes the mark."""
+    answer_sha256: str
+    """Digest of the answer that the page showed."""
+    run: int = 0
+    """Place of the run among those shown."""
+
+
+class AlsoRightNotes:
+    """Answers that a person finds as right as the annotated one, in a file that `score --also-right` reads. Any thread may use it; close it
+    when done."""
+
+    def __init__(self, path: Path, annotator: str = "") -> None:
+        """Raises InputError for a file that cannot be read or written, or is in use."""
+        self._annotator = annotator
+        self._file: NoteFile[StepKey, OtherAnswerLine] = NoteFile(
+            path, "also_right", read_also_right, lambda _, line: line.line
+        )
+        self.close = self._file.close
+
+    def on(self, prediction: Prediction) -> bool:
+        """True where this answer is marked."""
+        found = self._file.notes.get(prediction.key)
+        return found is not None and _entry(prediction) in found.also_right
+
+    def post(self, prediction: Prediction, body: Mapping[str, Any]) -> Response:
+        """Marks the element and operation of the answer as right too, or removes that mark. Other marks of the step stay."""
+
+        def change() -> Response:
+            sent = typed(body, _AlsoRightPost)
+            if sent.answer_sha256 != answer_digest(prediction):
+                raise StaleNote("answer")
+            entry = _entry(prediction)
+            if entry is None:
+                raise FormatError("an answer that names an element", "none")
+            line = self._file.notes.get(prediction.key)
+            kept = () if line is None else tuple(one for one in line.also_right if one != entry)
+            marked = (*kept, entry) if sent.right else kept
+            if not marked:
+                self._file.drop(prediction.key)
+            else:
+                note = "" if line is None else line.note
+                made = OtherAnswerLine(
+                    *prediction.key, marked, note, self._annotator or (line.annotator if line else "")
+                )
+                self._file.put(prediction.key, made)
+            return 200, {"saved": True, "also_right": self.on(prediction)}
+
+        return self._file.saving(change)
+
+
+def _entry(prediction: Prediction) -> OtherAnswerEntry | None:
+    """None for an answer without an element."""
+    if prediction.element_id is None:
+        return None
+    return OtherAnswerEntry((prediction.element_id,), prediction.op, prediction.value)

@@ -18,7 +18,7 @@ from seeact_offline.runs.verifying import verify_files
 from seeact_offline.scoring.human_causes import answer_digest
 from seeact_offline.scoring.waterfall import HUMAN_CAUSES
 from seeact_offline.viewer.index import compared, index_json, keys_of
-from seeact_offline.viewer.notes import CauseNotes, Response
+from seeact_offline.viewer.notes import AlsoRightNotes, CauseNotes, Response
 from seeact_offline.viewer.run_data import DataSets, RunEntry
 from seeact_offline.viewer.run_snapshots import RunSnapshot, read_run, read_runs, stamp
 from seeact_offline.viewer.site_files import File, StepCache, json_file, static_files
@@ -48,14 +48,22 @@ class _State:
 class Site:
     """Runs to be looked at. Any thread may ask."""
 
-    def __init__(self, runs: Sequence[str | Path], *, dataset: Any = None, causes: CauseNotes | None = None) -> None:
-        """`dataset`: path or id of the data of the runs; None: those in their manifests. `causes`: a person's causes of loss.
+    def __init__(
+        self,
+        runs: Sequence[str | Path],
+        *,
+        dataset: Any = None,
+        causes: CauseNotes | None = None,
+        also_right: AlsoRightNotes | None = None,
+    ) -> None:
+        """`dataset`: path or id of the data of the runs; None: those in their manifests. `causes`: a person's causes of loss. `also_right`: answers
+        that a person finds right too.
 
         A run that cannot be read is shown as a sentence beside the others. Raises InputError where none can be read.
         """
         self._paths = [Path(run) for run in runs]
         self._static = static_files()
-        self._causes = causes
+        self._causes, self._also_right = causes, also_right
         self._lock = threading.RLock()
         self._checking = threading.Lock()
         self._checks: dict[str, tuple[object, dict[str, Any] | None]] = {}
@@ -104,34 +112,43 @@ class Site:
         return json_file({**step, "runs": runs})
 
     def post(self, name: str, body: Mapping[str, Any]) -> Response:
-        """Saves a person's cause of loss of a step of a run."""
+        """Saves a person's cause of loss of a step of a run, or that its answer is right too."""
         folder, _, step = name.partition("/")
         key, place = self._state.keys.get(step), body.get("run", 0)
-        if self._causes is None or folder != "cause" or key is None:
-            return 404, {"error": "there is nothing to write here; start with --causes FILE"}
+        notes = {"cause": self._causes, "also": self._also_right}.get(folder)
+        if notes is None or key is None:
+            return 404, {"error": "there is nothing to write here; start with --causes FILE or --also-right FILE"}
         entries = self._state.entries
         is_run = type(place) is int and 0 <= place < len(entries)
         prediction = _prediction(entries[place].run, key) if is_run else None
         if prediction is None:
             return 400, {"error": "run has to be the number of a run that has this step, from 0"}
-        response = self._causes.post(prediction, body)
+        response = notes.post(prediction, body)
+        if notes is self._also_right:
+            # the list shows causes alone
+            return response
         with self._lock:
             self._state = self._build(self._state.stamps, self._state.entries, self._state.comparison)
         return response
 
     def close(self) -> None:
-        """Releases the file of causes."""
-        if self._causes is not None:
-            self._causes.close()
+        """Releases the files of a person's notes."""
+        for notes in (self._causes, self._also_right):
+            if notes is not None:
+                notes.close()
 
     def _note(self, run: RunSnapshot, key: StepKey) -> dict[str, Any]:
-        """A person's cause of loss of this run: from the file of causes, else from the scores."""
-        row, note, digest = run.rows.get(key), None, None
-        if self._causes is not None and (prediction := _prediction(run, key)) is not None:
-            note, digest = self._causes.on(prediction), answer_digest(prediction)
+        """A person's notes on this run: the cause of loss from the file of causes, else from the scores, and whether the answer is right too."""
+        row, note, digest, is_right = run.rows.get(key), None, None, None
+        is_noted = self._causes is not None or self._also_right is not None
+        if is_noted and (prediction := _prediction(run, key)) is not None:
+            digest = answer_digest(prediction)
+            note = None if self._causes is None else self._causes.on(prediction)
+            if self._also_right is not None and prediction.element_id is not None:
+                is_right = self._also_right.on(prediction)
         if note is None and row is not None and row.person_cause is not None:
             note = {"cause": row.person_cause, "note": "", "annotator": ""}
-        return {"relabelled": note, "answer_sha256": digest}
+        return {"relabelled": note, "answer_sha256": digest, "also_right": is_right}
 
     def _checked(self, state: _State) -> dict[str, Any]:
         """The check of each finished run, as `score --check` makes it without pages; a run that has not changed is not checked again."""

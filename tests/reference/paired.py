@@ -42,6 +42,18 @@ def holm(p_values: Sequence[float]) -> list[float]:
     ]
 
 
+def crossed_parts(table: Sequence[Sequence[float]]) -> tuple[float, float, float]:
+    """Variances of tasks, seeds and the rest, from a table of a row a task and a column a seed, sum by sum."""
+    n_tasks, n_seeds = len(table), len(table[0])
+    grand = mean([x for row in table for x in row])
+    columns = [[row[seed] for row in table] for seed in range(n_seeds)]
+    ms_task = n_seeds * sum((mean(row) - grand) ** 2 for row in table) / (n_tasks - 1)
+    ms_seed = n_tasks * sum((mean(column) - grand) ** 2 for column in columns) / (n_seeds - 1)
+    total = sum((x - grand) ** 2 for row in table for x in row)
+    ms_rest = (total - (n_tasks - 1) * ms_task - (n_seeds - 1) * ms_seed) / ((n_tasks - 1) * (n_seeds - 1))
+    return max(0.0, (ms_task - ms_rest) / n_seeds), max(0.0, (ms_seed - ms_rest) / n_tasks), ms_rest
+
+
 def variance_parts(tasks: Sequence[Sequence[Sequence[float]]]) -> tuple[float, float, float]:
     """Of tasks of equally many steps of equally many repeats, from the textbook's table of mean squares."""
     n_tasks, n_steps, n_repeats = len(tasks), len(tasks[0]), len(tasks[0][0])

@@ -2,10 +2,10 @@
  *
  * A state: `step` (key or null), `runs` (names; none: all), `sort` (a column's id, "-" before it for the reverse), `q` (free text),
  * `within` ("replies" or "prompts" that `q` is looked for in; "": tasks, websites and ids),
- * `filters` (facet -> values), `ranges` (column -> [least or null, most or null]), `group` (such as "A0", or "").
+ * `filters` (facet -> values), `ranges` (column -> [least or null, most or null]), `group` (such as "A0", or ""), `view` ("matrix", or "": the list).
  */
 
-export const EMPTY = Object.freeze({ step: null, runs: [], sort: "", q: "", within: "", filters: {}, ranges: {}, group: "" });
+export const EMPTY = Object.freeze({ step: null, runs: [], sort: "", q: "", within: "", filters: {}, ranges: {}, group: "", view: "" });
 
 export function read(hash) {
   const [, path, query] = /^#?\/?([^?]*)\??(.*)$/s.exec(hash);
@@ -17,6 +17,7 @@ export function read(hash) {
   state.q = asked.get("q") ?? "";
   state.within = ["replies", "prompts"].includes(asked.get("within")) ? asked.get("within") : "";
   state.group = asked.get("group") ?? "";
+  state.view = asked.get("view") === "matrix" ? "matrix" : "";
   for (const [name, value] of asked) {
     if (name.startsWith("f.")) (state.filters[name.slice(2)] ??= []).push(value);
     for (const [end, place] of [["min.", 0], ["max.", 1]]) {
@@ -31,6 +32,7 @@ export function read(hash) {
 export function link(state) {
   const asked = new URLSearchParams();
   for (const name of state.runs) asked.append("run", name);
+  if (state.view) asked.set("view", state.view);
   if (state.sort) asked.set("sort", state.sort);
   if (state.q) asked.set("q", state.q);
   if (state.within) asked.set("within", state.within);

@@ -36,6 +36,39 @@ export function agreementFacet(right, n) {
   };
 }
 
+/** Runs from which on it is counted how many solve a step, as in scoring/overlap.py. */
+export const OVERLAP = 3;
+
+/** For each row the number of runs that are right. */
+export const solvers = (right, n) => Uint8Array.from({ length: n }, (_, row) => right.reduce((sum, one) => sum + (one[row] === RIGHT), 0));
+
+/** How many runs solve a step, all of them first. */
+export function solversFacet(right, n) {
+  const many = right.length;
+  return {
+    id: "solvers",
+    title: "Solved by",
+    values: Array.from({ length: many + 1 }, (_, place) => `${many - place}`),
+    row: Int32Array.from(solvers(right, n), (number) => many - number),
+    label: (value) => (value === "0" ? "no run" : `${value} of ${many}`),
+    meanings: {},
+  };
+}
+
+/** The run that alone solves a step. `names`: of the runs. */
+export function aloneFacet(right, n, names) {
+  const values = [...right.map((_, run) => LETTERS[run]), ""];
+  const number = solvers(right, n);
+  return {
+    id: "alone",
+    title: "Solved by one run alone",
+    values,
+    row: Int32Array.from({ length: n }, (_, row) => (number[row] === 1 ? right.findIndex((one) => one[row] === RIGHT) : right.length)),
+    label: (value) => (value === "" ? "none, or several" : `${value}: ${names[LETTERS.indexOf(value)]}`),
+    meanings: {},
+  };
+}
+
 /** The paired differences, each other run minus the first, or the reason why there are none. */
 export function pairedDifferences(index, shown) {
   const { comparison } = index;

@@ -1,6 +1,6 @@
 /** The server's files: `index.json` as columns to sort and filter by, and one file a step. */
 
-import { LETTERS, agreementFacet, rightness } from "./compare.js";
+import { LETTERS, OVERLAP, agreementFacet, aloneFacet, rightness, solvers, solversFacet } from "./compare.js";
 import { words } from "./dom.js";
 
 const KEPT = 60;
@@ -175,6 +175,7 @@ export class Table {
     const ofRuns = (make) => runs.map((run, place) => ((one) => one && { ...one, run: place })(make(index.cells[run], place)));
     return [
       ...(runs.length > 1 ? [agreementFacet(this.right, n)] : []),
+      ...(runs.length >= OVERLAP ? [solversFacet(this.right, n), aloneFacet(this.right, n, runs.map((run) => index.runs[run].name))] : []),
       ...ofRuns((cells, place) => facet(of("outcome", place), `Outcome${whose(place)}`, cells.outcome, "not in this run", index.outcomes)),
       ...ofRuns((cells, place) => cells.person_cause && facet(of("person", place), `Cause by a person${whose(place)}`, cells.person_cause, "none given", index.outcomes)).filter(Boolean),
       ...ofRuns((cells, place) => facet(of("failure", place), `Failure${whose(place)}`, cells.failure, "none", index.failures)),
@@ -202,6 +203,7 @@ export class Table {
       column("n_actions", "Actions", () => positive(numbers.n_actions)),
     ];
     if (many) columns.push(column("agreement", "Agreement", () => Float64Array.from(this.facets[0].row)));
+    if (runs.length >= OVERLAP) columns.push(column("solvers", "Solved by", () => Float64Array.from(solvers(this.right, this.n))));
     runs.forEach((run, place) => {
       const cells = index.cells[run];
       const of = (name) => (place === 0 ? name : `${name}.${LETTERS[place]}`);

@@ -1,6 +1,6 @@
 /** All steps: the runs' figures, filters with counts, and a table. Only the visible rows are in the document. */
 
-import { LETTERS } from "./compare.js";
+import { LETTERS, OVERLAP } from "./compare.js";
 import { count, cut, h, keepingFocus, money, quoted, replace, words } from "./dom.js";
 import { briefFigures, figuresOf } from "./figures.js";
 import { TextSearch } from "./search.js";
@@ -12,16 +12,18 @@ const NARROW = matchMedia("(max-width: 760px)");
 const TYPED_MS = 60;
 /** Least pixels of each column, and its share of the remaining space. */
 const WIDTHS = {
-  task: [190, 4], index: [50, 0], website: [84, 1], domain: [84, 1], op: [76, 0], n_actions: [62, 0], agreement: [140, 1],
+  task: [190, 4], index: [50, 0], website: [84, 1], domain: [84, 1], op: [76, 0], n_actions: [62, 0], agreement: [140, 1], solvers: [72, 0],
   outcome: [150, 1], wide: [222, 1], tight: [44, 0], element: [70, 0], f1: [58, 0], rank: [52, 0], cost: [66, 0],
 };
+/** The same of the matrix, in a wide window and in a narrow one: it fits eleven runs in 400 pixels. */
+const MATRIX = { task: [[170, 4], [84, 4]], index: [[44, 0], [0, 0]], solvers: [[50, 0], [22, 0]], outcome: [[28, 0], [20, 0]] };
 /** Pixels above the filters where they stick. */
 const TOP = 61;
 const GAP = 12, EDGES = 30;
 /** Runs from which on an outcome is its mark alone. */
 const MANY = 4;
 /** Columns to leave out, in this order, where space is short: they can still be sorted by, and the step shows them. */
-const SPARED = ["n_actions", "f1", "cost", "element", "domain", "rank", "agreement", "index", "website", "op"];
+const SPARED = ["n_actions", "solvers", "f1", "cost", "element", "domain", "rank", "agreement", "index", "website", "op"];
 
 export class ListView {
   /** `app`: see main.js. */
@@ -89,7 +91,7 @@ export class ListView {
         h(
           "section",
           { class: "results", "aria-label": "Steps" },
-          h("div", { class: "toolbar" }, this.search, this.within, this.#sorter(), h("button", { type: "button", on: { click: () => this.#csv() } }, "CSV of these steps")),
+          h("div", { class: "toolbar" }, this.search, this.within, this.#sorter(), this.#matrixSwitch(), h("button", { type: "button", on: { click: () => this.#csv() } }, "CSV of these steps")),
           h("div", { class: "toolbar" }, this.status, this.chips),
           this.figures,
           this.body,
@@ -113,15 +115,25 @@ export class ListView {
     this.columns = this.#fitting();
     replace(this.body, this.#head(this.columns), this.spacer);
     this.body.classList.toggle("tight", this.tight);
+    this.body.classList.toggle("matrix", this.matrix);
+    this.switch?.setAttribute("aria-pressed", this.matrix);
     const widths = this.columns.map((one) => this.#width(one));
-    this.body.style.setProperty("--columns", widths.map(([least, share]) => (share ? `minmax(${least}px, ${share}fr)` : `${least}px`)).join(" "));
-    this.rowHeight = NARROW.matches ? 92 + 30 * this.table.runs.length : 52;
+    // cells of a matrix give way where there are more runs than fit
+    const fixed = (least) => (this.matrix ? `minmax(9px, ${least}px)` : `${least}px`);
+    this.body.style.setProperty("--columns", widths.map(([least, share]) => (share ? `minmax(${least}px, ${share}fr)` : fixed(least))).join(" "));
+    this.rowHeight = this.matrix ? 30 : NARROW.matches ? 92 + 30 * this.table.runs.length : 52;
     this.body.style.setProperty("--row", `${this.rowHeight}px`);
   }
 
   #fitting() {
     const room = (this.body.clientWidth || innerWidth - 300) - EDGES;
     const name = (one) => one.name ?? one.id;
+    this.matrix = this.app.state.view === "matrix" && this.table.runs.length >= OVERLAP;
+    if (this.matrix) {
+      this.tight = true;
+      const shown = ["task", ...(NARROW.matches ? [] : ["index"]), "solvers", "outcome"];
+      return this.table.columns.filter((one) => shown.includes(name(one)));
+    }
     const needs = (some) => some.reduce((sum, one) => sum + this.#width(one)[0] + GAP, 0);
     this.tight = !NARROW.matches && this.table.runs.length >= MANY;
     // the longest names of outcomes fit where few other columns are wanted
@@ -138,6 +150,7 @@ export class ListView {
   /** Least pixels, and share of the space that is left. */
   #width(column) {
     const name = column.name ?? column.id;
+    if (this.matrix) return MATRIX[name][NARROW.matches ? 1 : 0];
     return WIDTHS[name !== "outcome" ? name : this.tight ? "tight" : this.wide ? "wide" : name];
   }
 
@@ -155,6 +168,7 @@ export class ListView {
   update() {
     const { state } = this.app;
     const began = performance.now();
+    if (this.matrix !== (state.view === "matrix" && this.table.runs.length >= OVERLAP)) this.#lay();
     const { rows, counts } = this.table.shown(state, this.texts);
     this.rows = rows;
     this.panel.update(state, counts);
@@ -228,12 +242,22 @@ export class ListView {
     this.timer = setTimeout(() => this.app.go({ q: this.search.value.trim() }, { replace: true }), TYPED_MS);
   }
 
+  /** Shows the steps as a matrix with a column for each run, or as a list. */
+  #matrixSwitch() {
+    if (this.table.runs.length < OVERLAP) return null;
+    const act = () => this.app.go({ view: this.matrix ? "" : "matrix" });
+    this.switch = h("button", { type: "button", class: "matrix-switch", title: "Steps by runs, a mark for each", on: { click: act } }, "Matrix");
+    return this.switch;
+  }
+
   #head(columns) {
+    const title = (one) => (this.matrix && one.name === "outcome" ? `${LETTERS[one.run]}: ${this.app.index.runs[this.table.runs[one.run]].name}` : one.title);
+    const brief = (one) => (this.tight && one.name === "outcome" ? LETTERS[one.run] : this.matrix && one.id === "solvers" ? "k" : one.title);
     const heads = columns.map((one) =>
       h(
         "div",
         { class: `cell ${one.name ?? one.id}`, role: "columnheader", "aria-sort": "none", "data-column": one.id },
-        h("button", { type: "button", class: "sort", title: one.title, on: { click: () => this.#sort(one.id) } }, this.tight && one.name === "outcome" ? LETTERS[one.run] : one.title, h("span", { class: "arrow", "aria-hidden": "true" })),
+        h("button", { type: "button", class: "sort", title: title(one), on: { click: () => this.#sort(one.id) } }, brief(one), h("span", { class: "arrow", "aria-hidden": "true" })),
       ),
     );
     return h("div", { role: "rowgroup", class: "head-group" }, h("div", { class: "row head", role: "row", "aria-rowindex": 1 }, heads));
@@ -325,12 +349,15 @@ export class ListView {
   #cell(column, row) {
     const { table } = this;
     const { index } = table;
+    if (this.matrix && column.run !== undefined) return this.#mark(column, row);
     if (column.run !== undefined) return runCell(table, column, row);
     switch (column.id) {
       case "task":
         return h("a", { href: this.app.href({ step: index.keys[row] }), title: cut(table.name(row), 1000) }, h("bdi", {}, cut(table.name(row), 160)));
       case "index":
         return stepOf(index.numbers.n_before[row], index.numbers.n_actions[row]);
+      case "solvers":
+        return `${column.keys()[row]}`;
       case "n_actions":
         return String(index.numbers.n_actions[row] || "–");
       case "agreement":
@@ -338,6 +365,16 @@ export class ListView {
       default:
         return quoted(table.coded(column.id, row) || "–", 60);
     }
+  }
+
+  /** A cell of the matrix, which leads to the step too. */
+  #mark(column, row) {
+    const { table } = this;
+    const outcome = table.cell(column.run, "outcome", row);
+    const kind = outcome === "success" ? "good" : outcome === null || outcome === "left_out" ? "none" : "bad";
+    const said = `${LETTERS[column.run]}: ${outcome === null ? "not there" : words(outcome)}`;
+    const href = this.app.href({ step: table.index.keys[row] });
+    return h("a", { class: `square ${kind}`, href, tabindex: -1, title: said, "aria-label": said }, { good: "✓", bad: "✗", none: "·" }[kind]);
   }
 
   #csv() {

@@ -436,6 +436,7 @@ export class StepView {
         usage(held.usage),
       ),
       this.#relabel(place, held, showPerson),
+      this.#alsoRight(place, held),
     );
   }
 
@@ -476,6 +477,25 @@ export class StepView {
       h("summary", {}, "Give a cause of your own"),
       h("div", { class: "toolbar" }, cause, note, h("button", { type: "button", on: { click: send } }, "Save"), status),
     );
+  }
+
+  /** A box by which a person marks the answer as right too, where the server keeps such marks. */
+  #alsoRight(place, held) {
+    if (typeof held.also_right !== "boolean" || held.outcome === "success") return null;
+    const status = h("span", { role: "status" });
+    const box = h("input", { type: "checkbox", checked: held.also_right, disabled: !token() });
+    const send = async () => {
+      try {
+        const body = { run: place, answer_sha256: held.answer_sha256, right: box.checked };
+        held.also_right = (await save(`also/${this.step.key}`, body)).also_right;
+        replace(status, "Saved. It counts in a second figure: score --also-right FILE");
+      } catch (error) {
+        box.checked = held.also_right;
+        replace(status, error.message);
+      }
+    };
+    box.addEventListener("change", send);
+    return h("div", { class: "relabel also-right" }, h("label", {}, box, " This answer is right too "), status);
   }
 
   // --- questions and replies ---

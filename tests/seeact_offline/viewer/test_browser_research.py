@@ -132,6 +132,72 @@ def test_five_runs_are_tabs_of_a_step(five: Tab) -> None:
     assert five.faults == []
 
 
+# --- the matrix of steps by runs ---
+
+ELEVEN, STEPS = 11, 1000
+SOLVERS = [sum(outcome_of(run, row) == "success" for run in range(ELEVEN)) for row in range(STEPS)]
+
+
+@pytest.fixture
+def eleven(browser: Any, toy_url: Callable[..., str]) -> Callable[[int], Any]:
+    """Eleven runs of 1,000 steps in a window of a width."""
+    return lambda width: open_tab(browser, toy_url(n=STEPS, n_runs=ELEVEN, steps=2), width=width)
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_a_matrix_of_eleven_runs_fits_the_window(eleven: Callable[[int], Any], width: int) -> None:
+    with eleven(width) as tab:
+        page = tab.list("?sort=task")
+        page.get_by_role("button", name="Matrix").click()
+        tab.until("document.querySelectorAll('.matrix .window .row').length > 20")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert tab.texts(".matrix .head .cell.outcome") == list("ABCDEFGHIJK")
+        row = page.locator(f".window .row[data-key='{key_of(WRONG)}']")
+        marks = row.locator(".square").evaluate_all("all => all.map(one => one.textContent)")
+        assert marks == ["✓" if outcome_of(run, WRONG) == "success" else "✗" for run in range(ELEVEN)]
+        # marks lie beside each other, large enough to be told apart, and inside the row
+        boxes = [row.locator(".square").nth(run).bounding_box() for run in range(ELEVEN)]
+        assert all(box["width"] >= 18 and abs(box["y"] - boxes[0]["y"]) < 1 for box in boxes)
+        assert boxes[-1]["x"] + boxes[-1]["width"] <= width
+        assert row.locator(".cell.task").bounding_box()["width"] >= 80
+        assert row.locator(".square").first.get_attribute("title") == "A: wrong element"
+        assert tab.faults == []
+
+
+def test_a_matrix_sorts_and_filters_by_who_solves_a_step(eleven: Callable[[int], Any]) -> None:
+    with eleven(1280) as tab:
+        page = tab.list("?view=matrix&sort=-solvers")
+        tab.until("document.querySelectorAll('.matrix .window .row').length > 20")
+        most = [row for row in range(STEPS) if SOLVERS[row] == max(SOLVERS)]
+        assert tab.keys()[:10] == [key_of(row) for row in most[:10]]
+        page.locator(".head .cell.outcome button").nth(2).click()
+        assert "sort=outcome.C" in page.evaluate("location.hash")
+        page.locator("[data-facet=solvers] input[value='0']").check()
+        none = SOLVERS.count(0)
+        tab.until(f"document.querySelector('.found').innerText === '{none} of 1,000 steps'")
+        assert page.locator(".window .square.good").count() == 0
+        # the address holds it all
+        page.reload()
+        page.wait_for_selector(".matrix")
+        tab.until(f"document.querySelector('.found').innerText === '{none} of 1,000 steps'")
+        page.get_by_role("button", name="Matrix").click()
+        page.wait_for_selector(".table:not(.matrix)")
+        assert tab.faults == []
+
+
+def test_steps_that_one_run_alone_solves_are_a_filter(tab: Tab, toy_url: Callable[..., str]) -> None:
+    tab.url = toy_url(n=N, n_runs=3)
+    tab.list("?view=matrix&f.alone=C&sort=task")
+    alone = [row for row in range(N) if [outcome_of(run, row) == "success" for run in range(3)] == [False, False, True]]
+    assert tab.keys() == [key_of(row) for row in alone]
+    assert "C: run-2" in " ".join(tab.texts("[data-facet=alone] .option"))
+
+
+def test_two_runs_have_no_matrix(tab: Tab) -> None:
+    page = tab.list("?view=matrix")
+    assert page.locator(".matrix, .matrix-switch, [data-facet=solvers]").count() == 0
+
+
 def test_a_filter_stays_under_the_pointer(tab: Tab, toy_url: Callable[..., str]) -> None:
     tab.url = toy_url(n=400)
     page = tab.list()

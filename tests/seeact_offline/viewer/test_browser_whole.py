@@ -16,7 +16,7 @@ import pytest
 
 from seeact_offline.runs.rescoring import rescore
 from seeact_offline.viewer.bundle import write_bundle
-from seeact_offline.viewer.notes import CauseNotes
+from seeact_offline.viewer.notes import AlsoRightNotes, CauseNotes
 from seeact_offline.viewer.server import serving
 from seeact_offline.viewer.site import Site
 from tests.seeact_offline.viewer.browsing import REAL_BROWSER, open_tab
@@ -57,6 +57,29 @@ def test_a_cause_that_a_person_names_is_kept_and_counted(browser: Any, sample_ru
     assert (line["cause"], line["note"], line["annotator"]) == ("wrong_annotation", "both buttons do it", "Ann")
     counted = rescore(sample_run, causes=file, out=tmp_path / "scored").results
     assert counted["waterfall"]["wrong_annotation"]["steps"] == 1
+
+
+def test_an_answer_that_a_person_marks_is_kept_and_counted_in_a_second_figure(
+    browser: Any, sample_run: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "also.jsonl"
+    with (
+        closing(Site([sample_run], also_right=AlsoRightNotes(file, "Ann"))) as site,
+        serving(site) as address,
+        open_tab(browser, address.link) as tab,
+    ):
+        page = tab.page
+        page.goto(address.link)
+        page.wait_for_selector(".results")
+        page.locator("[data-facet=outcome] input[value=wrong_element]").check()
+        page.locator(".window .row a").first.click()
+        page.get_by_label("This answer is right too").check()
+        tab.until("document.querySelector('.also-right [role=status]').textContent.startsWith('Saved.')")
+        assert tab.faults == []
+    (line,) = [json.loads(line) for line in file.read_text().splitlines()]
+    assert (len(line["also_right"]), line["annotator"]) == (1, "Ann")
+    second = rescore(sample_run, also_right=file, out=tmp_path / "scored").results["also_right"]
+    assert second["n_gained"] == 1
 
 
 def test_a_bundle_is_shown_by_another_web_server(browser: Any, other_run: Path, tmp_path: Path) -> None:

@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
+from seeact_offline.files.other_answers import OtherAnswerEntry
 from seeact_offline.grounding.oracle import read_answers
 from seeact_offline.records import InputError, Prediction, Reply, StepKey
+from seeact_offline.scoring.also_right import OtherAnswerLine, read_also_right
 from seeact_offline.scoring.human_causes import AnswerId, HumanCause, answer_digest, read_causes
-from seeact_offline.viewer.notes import CauseNotes
+from seeact_offline.viewer.notes import AlsoRightNotes, CauseNotes
 
 KEY = StepKey("task", "step")
 ANSWER = Prediction(KEY, (Reply(0, ("1",), ("A",), "1", "CLICK", ""),), "1", "CLICK", "")
@@ -144,3 +146,49 @@ def test_a_killed_server_leaves_a_whole_file_with_all_that_it_called_saved_and_n
         assert {key.action_uid for key in read_answers(path)} >= {str(int(line) % 50) for line in whole}
     path.unlink()
     CauseNotes(path).close()
+
+
+# --- answers that are right too ---
+
+
+@pytest.fixture
+def marks(path: Path) -> Iterator[AlsoRightNotes]:
+    """A file in which a person has already written another answer to the step."""
+    other = OtherAnswerLine(*KEY, (OtherAnswerEntry(("9",)),), "by hand")
+    path.write_text(other.line + "\n")
+    marks = AlsoRightNotes(path, "Ann")
+    yield marks
+    marks.close()
+
+
+def mark(marks: AlsoRightNotes, answer: Prediction, right: object, **body: Any) -> tuple[int, dict[str, Any]]:
+    return marks.post(answer, {"answer_sha256": answer_digest(answer), "right": right} | body)
+
+
+def test_a_mark_is_kept_as_scoring_reads_it_and_leaves_others_of_the_step(path: Path, marks: AlsoRightNotes) -> None:
+    assert marks.on(ANSWER) is False
+    assert mark(marks, ANSWER, True, run=0) == (200, {"saved": True, "also_right": True})
+    (line,) = read_also_right(path).values()
+    assert line.also_right == (OtherAnswerEntry(("9",)), OtherAnswerEntry(("1",), "CLICK", ""))
+    assert (line.note, line.annotator) == ("by hand", "Ann")
+    # an equal answer of another run is marked too, another one is not
+    assert (marks.on(replace(ANSWER, groups=())), marks.on(replace(ANSWER, op="TYPE"))) == (True, False)
+    assert mark(marks, ANSWER, False) == (200, {"saved": True, "also_right": False})
+    assert [one.also_right for one in read_also_right(path).values()] == [(OtherAnswerEntry(("9",)),)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "right", "body", "status"),
+    [
+        (OTHER, True, {}, 400),
+        (ANSWER, "yes", {}, 400),
+        (ANSWER, True, {"answer_sha256": "0" * 64}, 409),
+        (ANSWER, True, {"more": 1}, 400),
+    ],
+)
+def test_what_is_no_mark_of_the_answer_is_refused(
+    path: Path, marks: AlsoRightNotes, answer: Prediction, right: object, body: dict[str, Any], status: int
+) -> None:
+    before = path.read_bytes()
+    assert mark(marks, answer, right, **body)[0] == status
+    assert path.read_bytes() == before

@@ -14,7 +14,7 @@ import pytest
 from seeact_offline.records import InputError
 from seeact_offline.runs.rescoring import rescore
 from seeact_offline.viewer import site as sites
-from seeact_offline.viewer.notes import CauseNotes
+from seeact_offline.viewer.notes import AlsoRightNotes, CauseNotes
 from seeact_offline.viewer.run_snapshots import read_run
 from seeact_offline.viewer.server import Address
 from seeact_offline.viewer.site import Site
@@ -206,6 +206,21 @@ def test_the_list_names_the_causes_that_a_person_may_give(judged_site: Site, sam
 def test_causes_of_no_run_and_other_names_are_refused(judged_site: Site, name: str, run: object, status: int) -> None:
     key = read_json(judged_site, "index.json")["keys"][0]
     assert judged_site.post(name.format(key=key), {"run": run, "cause": "wrong_op"})[0] == status
+
+
+def test_an_answer_that_is_right_too_is_shown_with_the_step_and_kept(sample_run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "also.jsonl"
+    with closing(Site([sample_run], also_right=AlsoRightNotes(file, "Ann"))) as site:
+        keys = read_json(site, "index.json")["keys"]
+        held = {key: read_json(site, f"step/{key}.json")["runs"][0] for key in keys}
+        assert {one["also_right"] for one in held.values()} <= {None, False}
+        key = next(key for key in keys if held[key]["also_right"] is False and held[key]["outcome"] != "success")
+        body = {"run": 0, "answer_sha256": held[key]["answer_sha256"], "right": True}
+        assert site.post(f"also/{key}", body) == (200, {"saved": True, "also_right": True})
+        assert read_json(site, f"step/{key}.json")["runs"][0]["also_right"] is True
+        assert site.post(f"cause/{key}", {"run": 0, "cause": "wrong_op"})[0] == 404
+    second = rescore(sample_run, also_right=file, out=tmp_path / "scored").results["also_right"]
+    assert (second["n_steps"], second["n_gained"]) == (1, 1)
 
 
 def test_without_a_file_nothing_is_kept(sample_site: Site) -> None:

@@ -1,0 +1,127 @@
+"""A second figure for steps that have several right answers. The first one counts the annotated answer alone, and never changes.
+
+A file with one JSON object a line, of which the last three fields may be left out::
+
+    {"annotation_id": "...", "action_uid": "...", "also_right": [{"element_ids": ["12", "40"]}, {"op": "TYPE", "value": "NYC"}],
+     "note": "both open the same page", "annotator": "Ann"}
+
+An answer is scored by the run's protocol against the annotated answer and each other one, and the best of these counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import numpy as np
+
+from seeact_offline.files.named import read_rows
+from seeact_offline.files.other_answers import OtherAnswerEntry
+from seeact_offline.records import InputError, Metric, Operation, OtherAnswer, Prediction, StepKey, Truth
+from seeact_offline.scoring.answers import Answers
+from seeact_offline.scoring.rules import Protocol
+
+_NotEmpty = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class OtherAnswerLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A line of the file."""
+
+    annotation_id: _NotEmpty
+    action_uid: _NotEmpty
+    also_right: Annotated[tuple[OtherAnswerEntry, ...], msgspec.Meta(min_length=1)]
+    note: str = ""
+    annotator: str = ""
+
+    @property
+    def key(self) -> StepKey:
+        return StepKey(self.annotation_id, self.action_uid)
+
+    @property
+    def line(self) -> str:
+        """Its JSON."""
+        return json.dumps(msgspec.to_builtins(self))
+
+
+def read_also_right(path: Path) -> dict[StepKey, OtherAnswerLine]:
+    """Reads other right answers in the order of the file. Raises InputError with the number of the line that is at fault."""
+    found: dict[StepKey, OtherAnswerLine] = {}
+    for row, where in read_rows("also_right", path, OtherAnswerLine):
+        if row.key in found:
+            raise InputError("also_right", "each step once", f"{row.key} again in {where}")
+        found[row.key] = row
+    return found
+
+
+def with_also_right(truths: Sequence[Truth], lines: Mapping[StepKey, OtherAnswerLine]) -> list[Truth]:
+    """Adds the answers of a file to those that the truths have."""
+    return [
+        replace(truth, also_right=(*truth.also_right, *(one.answer for one in line.also_right)))
+        if (line := lines.get(truth.key)) is not None
+        else truth
+        for truth in truths
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class SecondFigure:
+    """The metrics of a run where other right answers count too."""
+
+    n_steps: int
+    """Steps that count and have another right answer."""
+    n_gained: int
+    """Steps that succeed by another right answer and not by the annotated one; without elements, whose operation is right by one alone."""
+    element_accuracy: Metric | None
+    """None, as is `step_success_rate`, for a run that asks for no element."""
+    operation_f1: Metric
+    step_success_rate: Metric | None
+
+
+def second_figure(answers: Answers, protocol: Protocol, seed: int) -> SecondFigure | None:
+    """None where no step that counts has another right answer."""
+    scored = answers.scored(protocol)
+    counted = scored.counted
+    with_others = [place for place, truth in enumerate(answers.truths) if truth.also_right and counted[place]]
+    if not with_others:
+        return None
+    element, f1, success = (column.astype(float) for column in (scored.element, scored.operation_f1, scored.success))
+    tried: list[tuple[int, Prediction, Truth]] = [
+        (place, answers.predictions[place], other_truth(answers.truths[place], one))
+        for place in with_others
+        for one in answers.truths[place].also_right
+    ]
+    others = Answers([prediction for _, prediction, _ in tried], [truth for _, _, truth in tried]).scored(protocol)
+    for row, (place, _, _) in enumerate(tried):
+        by_other = float(others.success[row]), float(others.element[row]), float(others.operation_f1[row])
+        if by_other > (success[place], element[place], f1[place]):
+            success[place], element[place], f1[place] = by_other
+    right = [truth for truth, counts in zip(answers.truths, counted.tolist(), strict=True) if counts]
+    grounded = protocol.element is not None
+    average = protocol.averaging(right)
+
+    def metric(values: np.ndarray) -> Metric | None:
+        return average.metric(values[counted], seed) if grounded else None
+
+    before, after = (scored.success, success) if grounded else (scored.operation_f1 == 1.0, f1 == 1.0)
+    return SecondFigure(
+        n_steps=len(with_others),
+        n_gained=int((np.asarray(after, dtype=bool) & ~np.asarray(before, dtype=bool) & counted).sum()),
+        element_accuracy=metric(element),
+        operation_f1=protocol.averaging_of_f1(right).metric(f1[counted], seed),
+        step_success_rate=metric(success),
+    )
+
+
+def other_truth(truth: Truth, other: OtherAnswer) -> Truth:
+    """The step as if this answer had been annotated."""
+    operation = truth.operation if other.op is None else Operation(other.op, other.value)
+    if not other.element_ids:
+        return replace(truth, operation=operation, also_right=())
+    return replace(
+        truth, operation=operation, positives=frozenset(other.element_ids), positives_in_order=other.element_ids,
+        target=other.element_ids[0], boxes=other.boxes, also_right=(),
+    )  # fmt: skip
