@@ -101,14 +101,21 @@ class _Noise:
 
 
 class _BareLoop:
-    """The loop that one would write: batches by length, one after the other, greedily. Pictures are decoded from the same files."""
+    """The loop that one would write: batches by length, one after the other, greedily. Pictures are decoded from the same files.
+
+    It runs where `hf/` does, and in the same number format.
+    """
 
     def __init__(self, folder: Path, kind: str) -> None:
+        import torch
         import transformers
+
+        from seeact_offline.models.hf_loading import LoadingOptions, running_dtype
 
         shows = kind == "pictures"
         loader = transformers.AutoModelForImageTextToText if shows else transformers.AutoModelForCausalLM
-        self._shows, self._model = shows, loader.from_pretrained(folder, trust_remote_code=False).eval()
+        model = loader.from_pretrained(folder, trust_remote_code=False, dtype=running_dtype(LoadingOptions()))
+        self._shows, self._model = shows, model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
         opener = transformers.AutoProcessor if shows else transformers.AutoTokenizer
         self._processor = opener.from_pretrained(folder, trust_remote_code=False)
         self._tokenizer = getattr(self._processor, "tokenizer", self._processor)
@@ -123,7 +130,9 @@ class _BareLoop:
         texts: dict[int, str] = {}
         for begin in range(0, len(order), TOGETHER):
             places = order[begin : begin + TOGETHER]
-            inputs = self._encoded([requests[place].messages[0] for place in places])
+            inputs = self._encoded([requests[place].messages[0] for place in places]).to(self._model.device)
+            if "pixel_values" in inputs:
+                inputs["pixel_values"] = inputs["pixel_values"].to(self._model.dtype)
             with torch.inference_mode():
                 out = self._model.generate(**inputs, generation_config=self._config)
             rows = out[:, inputs["input_ids"].shape[1] :]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from seeact_offline.cli.options import positive_int
 from seeact_offline.cli.output import note, say
+from seeact_offline.dataset.writing import StepRecord
 from seeact_offline.recorder import Recorder, RecordFailed, RecordingFolder, RecordOptions, load_script
+from seeact_offline.recorder.script import TaskScript
 from seeact_offline.records import InputError, StepError
 from seeact_offline.scoring.report import counted
 
@@ -61,12 +64,25 @@ def run(args: argparse.Namespace) -> int:
                     recording.keep(task, done, is_whole=False)
                 kept = f"{counted(len(done), 'step')} before it kept" if done else "left out"
                 note(f"{n}/{len(tasks)} {kept}: {error.detail}")
+                _note_unseen(task, done)
                 continue
             recording.keep(task, steps)
             note(f"{n}/{len(tasks)} {counted(len(steps), 'step')}: {task.task}")
+            _note_unseen(task, steps)
             for origin in sorted(recorder.refused - named):
                 note(f"no requests were sent to {origin}; --allow-origin {origin} allows them")
             named |= recorder.refused
         for path, n_steps in recording.write().items():
             say(f"{path}: {counted(n_steps, 'step')}")
     return 1 if failed else 0
+
+
+def _note_unseen(task: TaskScript, steps: Sequence[StepRecord]) -> None:
+    """Names the steps whose rows have no right element: the cleaned page lacks it."""
+    unseen = [
+        f"{number}, inside a frame" if action.frame else str(number)
+        for number, (action, step) in enumerate(zip(task.actions, steps, strict=False), 1)
+        if not any(element.is_positive for element in step.elements)
+    ]
+    if unseen:
+        note(f"rows without a right element, as the cleaned page lacks it: step {'; step '.join(unseen)}")

@@ -295,9 +295,11 @@ def _naming(path: Path) -> Iterator[None]:
     """Turns errors of reading into a DatasetError that names the file."""
     import pyarrow as pa
 
+    # bound now: an iterator that is left open ends with the interpreter, when pyarrow's names may be gone
+    unreadable = (pa.ArrowException, OSError)
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except unreadable as error:
         raise DatasetError("dataset", sentence=f"cannot read {path}: {first_line(error)}") from error
 
 

@@ -390,6 +390,14 @@ def test_importing_the_module_imports_no_heavy_package() -> None:
     assert done.stdout.strip() == "set()"
 
 
+@pytest.mark.slow
+def test_an_iterator_that_is_left_open_ends_without_a_word() -> None:
+    # with `datasets` imported pyarrow's names were gone before the iterator
+    code = "import datasets, seeact_offline as so; steps = iter(so.load_steps('sample', 'cross_task')); next(steps)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+
+
 # --- order ------------------------------------------------------------------------------------------------------------
 
 

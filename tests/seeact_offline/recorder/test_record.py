@@ -49,15 +49,25 @@ class ScriptedRecorder(Recorder):
         if task.task in self.ends:
             raise self.ends[task.task]
         common = (task.annotation_id, task.task, task.website, task.domain, task.subdomain)
-        return [step_of(*common, task.action_uid(index), index) for index in range(len(task.actions))]
+        return [
+            step_of(*common, task.action_uid(index), index, is_positive=action.frame is None)
+            for index, action in enumerate(task.actions)
+        ]
 
 
 def step_of(
-    annotation_id: str, task: str, website: str, domain: str, subdomain: str, uid: str, index: int
+    annotation_id: str,
+    task: str,
+    website: str,
+    domain: str,
+    subdomain: str,
+    uid: str,
+    index: int,
+    is_positive: bool = True,
 ) -> StepRecord:
     return StepRecord(
         annotation_id, uid, task, website, domain, subdomain, index, ("[a]  Go -> CLICK",) * 9, Operation("CLICK"), "\ud83d\ude00",
-        "<html/>", (ElementRecord("1", "a", Box(0, 0, 1, 1), {}),), b"\x00\xff picture" * (index + 1),
+        "<html/>", (ElementRecord("1", "a", Box(0, 0, 1, 1), {}, is_positive),), b"\x00\xff picture" * (index + 1),
     )  # fmt: skip
 
 
@@ -113,6 +123,15 @@ def test_what_was_recorded_is_a_data_set_while_a_task_still_fails(
     assert [(step.task, step.screenshot.read()) for step in steps if step.screenshot] == [
         (task, b"\x00\xff picture" * n) for task in ("one", "three") for n in (1, 2)
     ]
+
+
+def test_steps_whose_rows_have_no_right_element_are_named(
+    cli: Cli, tmp_path: Path, browser: type[ScriptedRecorder]
+) -> None:
+    steps = [{"op": "CLICK", "selector": "a"}, {"op": "CLICK", "selector": "b", "frame": "iframe"}] * 2
+    outcome = cli("record", write_tasks(tmp_path, "one", steps=steps), "--out", tmp_path / "out")
+    named = "rows without a right element, as the cleaned page lacks it: step 2, inside a frame; step 4, inside a frame"
+    assert named in outcome.err.splitlines()
 
 
 def test_the_good_steps_of_a_task_are_kept_until_it_is_recorded_whole(
