@@ -232,6 +232,16 @@ def _choose_device(device: str | None) -> str:
     return device
 
 
+def computes_bfloat16(device: str) -> bool:
+    """Tells whether bfloat16 is a device's own number format. A processor without AVX-512 or AMX emulates it, many times slower than
+    float32."""
+    import torch
+
+    if not device.startswith("cpu"):
+        return True
+    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+
 def _choose_dtype(dtype: str, device: str, model_type: str, model: str | Path) -> str:
     if dtype == "auto":
         return "bfloat16" if device.startswith("cuda") else "float32"

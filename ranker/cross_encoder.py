@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ranker.checkpoint import MIXED, TRIAL, Checkpoint, PairOrder, open_checkpoint
+from ranker.checkpoint import MIXED, TRIAL, Checkpoint, PairOrder, computes_bfloat16, open_checkpoint
 from ranker.errors import RankerError
 from ranker.exact_top_k import rescore_near_cut
 from ranker.packed import PackedDeberta, can_pack
@@ -106,7 +106,8 @@ class CrossEncoderRanker:
     ) -> None:
         """`dtype`: auto (bfloat16 on CUDA, float32 on CPU), float32, bfloat16, or mixed: bfloat16, and float32 for the texts
         that may be on either side of a query's cut after its best `exact_top`. These are nearly always the best by float32 too
-        (docs/log.md has the rate). With mixed, a text's score is rough or exact depending on the query's other texts.
+        (docs/log.md has the rate). With mixed, a text's score is rough or exact depending on the query's other texts. Where the device
+        emulates bfloat16, mixed is float32.
 
         `backend`: see BACKENDS. `batch_tokens` counts padding; None: as suits the device. `pair_order` None: as in the
         checkpoint's config, else query-text. Raises RankerError if pairs cannot be scored.
@@ -121,7 +122,8 @@ class CrossEncoderRanker:
             and "token_type_ids" in self._checkpoint.tokenizer.model_input_names
             and _n_types(self._checkpoint.model.config) > 1
         )
-        self._exact_top = exact_top if dtype == MIXED else None
+        is_mixed = dtype == MIXED and computes_bfloat16(str(self._checkpoint.model.device))
+        self._exact_top = exact_top if is_mixed else None
         self._exact = _forward(self._checkpoint, backend)
         self._rough = _forward(self._checkpoint, backend, "bfloat16") if self._exact_top else self._exact
         kind = str(self._checkpoint.model.device).split(":")[0]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranker import CrossEncoderRanker
+from ranker import CrossEncoderRanker, cross_encoder
 from ranker.exact_top_k import FIRST_LOOK, rescore_near_cut
 from tests.ranker.test_cross_encoder import QUERY, WORDS, make_checkpoint
 
@@ -104,6 +104,13 @@ def test_equal_texts_count_as_often_as_they_occur() -> None:
 TEXTS = [f"{first} {second}" for first in WORDS for second in WORDS[:6]]
 
 
+@pytest.fixture
+def own_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever this machine's processor can do."""
+    monkeypatch.setattr(cross_encoder, "computes_bfloat16", lambda device: True)
+
+
+@pytest.mark.usefixtures("own_bfloat16")
 @pytest.mark.parametrize("backend", ["packed", "transformers"])
 def test_mixed_gives_the_best_of_float32(tmp_path: Path, backend: str) -> None:
     folder = make_checkpoint(tmp_path)
@@ -113,11 +120,22 @@ def test_mixed_gives_the_best_of_float32(tmp_path: Path, backend: str) -> None:
     assert FIRST_LOOK <= mixed.rescored < len(TEXTS)
 
 
+@pytest.mark.usefixtures("own_bfloat16")
 def test_mixed_scores_do_not_depend_on_the_order(tmp_path: Path) -> None:
     mixed = CrossEncoderRanker(make_checkpoint(tmp_path), device="cpu", dtype="mixed", exact_top=20)
     forwards, backwards = mixed.score(QUERY, TEXTS), mixed.score(QUERY, TEXTS[::-1])
     assert forwards.tolist() == backwards[::-1].tolist()
 
 
+@pytest.mark.usefixtures("own_bfloat16")
 def test_mixed_names_how_many_are_exact(tmp_path: Path) -> None:
     assert CrossEncoderRanker(make_checkpoint(tmp_path), device="cpu", dtype="mixed", exact_top=20).dtype == "mixed-20"
+
+
+def test_mixed_is_float32_where_bfloat16_is_emulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cross_encoder, "computes_bfloat16", lambda device: False)
+    folder = make_checkpoint(tmp_path)
+    mixed = CrossEncoderRanker(folder, device="cpu", dtype="mixed", exact_top=20)
+    assert mixed.dtype == "float32"
+    assert mixed.score(QUERY, TEXTS).tolist() == CrossEncoderRanker(folder, device="cpu").score(QUERY, TEXTS).tolist()
+    assert mixed.rescored == 0
