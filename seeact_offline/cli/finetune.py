@@ -16,13 +16,14 @@ from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.dataset import SPLITS, TEST_SPLITS
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
+from seeact_offline.records import InputError
 from seeact_offline.runs.options import words_of
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import headline
 from seeact_offline.scoring.report import counted
 from seeact_offline.training import BASELINES
-from seeact_offline.training.recipe import MACHINE, RECIPE, Recipe, Running
+from seeact_offline.training.recipe import MACHINE, RECIPE, RECIPES, Recipe, Running
 
 if TYPE_CHECKING:
     from seeact_offline.training.baseline import FineTuning
@@ -52,7 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--scores", type=Path, metavar="FILE", help="of the train split: for --hard-negatives, and vlm"
         )
     )
-    parser.add_argument("--prompts", default="seeact", metavar="NAME|DIR", help="prompt pack (default: %(default)s)")
+    basic(parser.add_argument(
+        "--recipe", choices=tuple(RECIPES), dest="published",
+        help="all of a published one that belongs together; options given beside it win, and are named",
+    ))  # fmt: skip
+    parser.add_argument("--prompts", metavar="NAME|DIR", help="prompt pack (default: seeact; with --recipe none)")
     parser.add_argument("--processes", type=options.positive_int, default=2, metavar="N", help="that prepare the data")
     own = parser.add_argument_group("of blip2 alone")
     own.add_argument("--side", type=options.positive_int, metavar="PIXELS", help="of pictures (default: as the base)")
@@ -166,9 +171,13 @@ def _stopped(out: Path) -> str:
 
 def fine_tuning_of(args: argparse.Namespace) -> FineTuning:
     """Raises InputError."""
-    from seeact_offline.training.baseline import FineTuning
+    from seeact_offline.training.baseline import PROMPTS, FineTuning
     from seeact_offline.training.small_bases import SmallBase
 
+    if args.published is not None and args.prompts is None:
+        kind = RECIPES[args.published].pack
+        made = f"the released wording as `import-prompts --from {kind}` makes it, or seeact for ours"
+        raise InputError("recipe", sentence=f"`recipe` {args.published} needs `prompts`: {made}")
     asked = FineTuning(
         out=args.out,
         baseline=args.baseline,
@@ -177,7 +186,8 @@ def fine_tuning_of(args: argparse.Namespace) -> FineTuning:
         split=args.split,
         limit=args.limit,
         scores=args.scores,
-        prompts=args.prompts,
+        prompts=args.prompts or PROMPTS,
+        published=args.published,
         running=dataclasses.replace(Running(), **options.given(args, Running)),
         own=given(args, OWN),
         resume=args.resume,
@@ -201,6 +211,7 @@ def _command(args: argparse.Namespace) -> str:
     """The command that does the same again, for the card: all that decides the weights, and no folder but those named."""
     words = ["seeact-offline", "finetune", "--baseline", args.baseline, "--dataset", str(args.dataset)]
     words += ["--small"] if args.small else []
+    words += ["--recipe", args.published] if args.published else []
     for name in ("base", "limit", "scores", "prompts", "eval_ranker", *OWN, *words_of(Recipe)):
         if getattr(args, name, None) is not None:
             value = getattr(args, name)

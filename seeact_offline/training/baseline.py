@@ -13,9 +13,12 @@ from seeact_offline.records import InputError
 from seeact_offline.runs.watch import Watch
 from seeact_offline.training import BASELINES
 from seeact_offline.training.progress import TrainingProgress
-from seeact_offline.training.recipe import SMALL, Recipe, Running
+from seeact_offline.training.recipe import RECIPES, SMALL, PublishedRecipe, Recipe, Running
 from seeact_offline.training.small_bases import SmallBase
 from seeact_offline.training.training_rows import QuestionMaker
+
+PROMPTS = "seeact"
+"""The prompts where none are named: ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +36,11 @@ class FineTuning:
     """Number of tasks, the first ones; None: all."""
     scores: Path | None = None
     """A score file of the train split: for `hard_negatives`, and for questions about whole groups of ranked candidates."""
-    prompts: str = "seeact"
+    prompts: str = PROMPTS
     recipe: Recipe | None = None
-    """None: the baseline's. See `resolved_recipe`."""
+    """None: the published one's or the baseline's. See `resolved_recipe`."""
+    published: str | None = None
+    """One of RECIPES, which then decides what is not given."""
     running: Running = field(default_factory=Running)
     own: Mapping[str, Any] = field(default_factory=dict)
     """Options that not every baseline has, by name."""
@@ -66,10 +71,32 @@ class FineTuning:
         """The recipe, or the baseline's own."""
         if self.recipe is not None:
             return self.recipe
+        if self.published is not None:
+            return RECIPES[self.published].recipe
         baseline = find_baseline(self.baseline)
         if not isinstance(self.base, SmallBase):
             return baseline.recipe
         return replace(baseline.recipe, **{name: SMALL[name] for name in SMALL.keys() - baseline.ignores})
+
+    @property
+    def resolved_ranker(self) -> str | None:
+        """The ranker of the evaluation; None: that of a score file, or the usual one."""
+        if self.eval_scores is not None:
+            return None
+        published = self.published_recipe()
+        return self.eval_ranker or (None if published is None else published.ranker)
+
+    def published_recipe(self) -> PublishedRecipe | None:
+        """The published recipe, if one is named. Raises InputError for a baseline that it is not for."""
+        if self.published is None:
+            return None
+        if self.published not in RECIPES:
+            raise InputError("recipe", f"one of {', '.join(RECIPES)}", self.published)
+        found = RECIPES[self.published]
+        if self.baseline not in found.baselines:
+            of = " and ".join(found.baselines)
+            raise InputError("recipe", sentence=f"`recipe` {self.published} is one of {of}, not of {self.baseline}")
+        return found
 
 
 class OpenBaseline(Protocol):

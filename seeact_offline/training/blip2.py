@@ -255,7 +255,7 @@ class Blip2Tuning:
 
 def _evaluation(asked: FineTuning) -> dict[str, Any]:
     """Fields of `EvalConfig` with which the trained model is asked."""
-    how = evaluation_fields(asked.resolved_recipe)
+    how = evaluation_fields(asked)
     # JPEG would change the pixels that were trained on
     shown = {"grounding_options": {**how["grounding_options"], "group_picture": True}, "image_format": "png"}
     return {**how, **shown}

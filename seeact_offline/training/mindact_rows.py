@@ -135,14 +135,16 @@ def open_multichoice(asked: FineTuning, split: Split) -> MultiChoice:
     return MultiChoice(recipe, pack, None, asked.scores)
 
 
-def evaluation_fields(recipe: Recipe) -> dict[str, Any]:
-    """Fields of `EvalConfig`: the full elimination, with questions as long as those trained on."""
+def evaluation_fields(asked: FineTuning) -> dict[str, Any]:
+    """Fields of `EvalConfig`: the full elimination, with as many choices as were trained on."""
+    published = asked.published_recipe()
+    cut = {} if published is None else {"max_input_tokens": published.input_tokens}
     return {
         "grounding": "mindact",
         "grounding_options": {"layout": "seq2seq"},
-        "group_size": recipe.choices,
+        "group_size": asked.resolved_recipe.choices,
         "protocol": "mindact",
-        "model_args": {"batch_size": TOGETHER},
+        "model_args": {"batch_size": TOGETHER, **cut},
         "concurrency": TOGETHER,
         "max_tokens": NEW_TOKENS,
     }

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
+from seeact_offline.ranking.rankers import PUBLISHED
 from seeact_offline.records import InputError
 from seeact_offline.runs.options import ABOVE_0, COUNT, FROM_0, POSITIVE, option, words_of
 
@@ -85,6 +87,26 @@ class Recipe:
         if not 2 <= self.choices <= 5:
             raise InputError("choices", "2 to 5, as answers are read up to F", str(self.choices))
 
+
+@dataclass(frozen=True, slots=True)
+class PublishedRecipe:
+    """All that belongs together for figures that were published: training, and the evaluation at its end."""
+
+    recipe: Recipe
+    baselines: tuple[str, ...]
+    """Those that it is for."""
+    pack: str
+    """The kind of `import-prompts` that makes its wording."""
+    ranker: str
+    """Ranks the candidates of the evaluation."""
+    input_tokens: str
+    """`max_input_tokens` of the evaluation."""
+
+
+RECIPES = MappingProxyType(
+    {"mindact-released": PublishedRecipe(Recipe(), ("flan-t5", "blip2"), "mindact", PUBLISHED, "512+512")}
+)
+"""By name. Source: as above."""
 
 SMALL: dict[str, Any] = {"draws": 4, "batch": 8, "learning_rate": 1e-3}
 """Fields of a recipe for random weights, which need more and larger steps: 2,930 on the sample, in ten minutes on two cores."""

@@ -35,12 +35,13 @@ from seeact_offline.runs.run import Run
 from seeact_offline.runs.selection import selected_split
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import Extent, data_in_words
-from seeact_offline.training.baseline import Baseline, FineTuning, find_baseline
+from seeact_offline.training.baseline import PROMPTS, Baseline, FineTuning, find_baseline
 from seeact_offline.training.card import SAMPLE, Card, render
 from seeact_offline.training.checks import check_settings
 from seeact_offline.training.curve import learning_curve_png
 from seeact_offline.training.mindact_rows import MultiChoice, words_of
 from seeact_offline.training.progress import TrainingProgress
+from seeact_offline.training.recipe import NEW_TOKENS
 from seeact_offline.training.separation import check_separate
 from seeact_offline.training.small_bases import SmallBase, train_tokenizer
 from seeact_offline.training.trainer import (
@@ -84,6 +85,7 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
     """Raises InputError for what cannot be used. Steps that cannot be learnt from are counted."""
     watch, baseline = watch or Watch(), find_baseline(asked.baseline)
     watch.note(f"fine-tuning {asked.baseline} on {asked.split} of {asked.dataset}, into {asked.out}")
+    _tell_published(asked, watch)
     unused = f"nothing with baseline {asked.baseline}, which does not use it"
     for name in sorted(baseline.ignores):
         if getattr(asked.resolved_recipe, name) != getattr(baseline.recipe, name):
@@ -152,13 +154,39 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
 # --- before ---
 
 
+def _tell_published(asked: FineTuning, watch: Watch) -> None:
+    """Says what a published recipe decides, and what was given in its place. Raises InputError where it is not the baseline's."""
+    published = asked.published_recipe()
+    if published is None:
+        return
+    ours, theirs = asdict(asked.resolved_recipe), asdict(published.recipe)
+    decided = {name: value for name, value in theirs.items() if value is not None and ours[name] == value}
+    watch.note(f"recipe {asked.published}: " + ", ".join(f"{name} {value}" for name, value in decided.items()))
+    ranked = asked.eval_scores or asked.resolved_ranker
+    watch.note(
+        f"prompts {asked.prompts}; evaluated on candidates ranked by {ranked}, questions cut at {published.input_tokens}"
+        f" tokens of page and rest, {NEW_TOKENS} new tokens, protocol mindact, elimination released"
+    )
+    changed = [
+        f"{name} {ours[name]}" + ("" if value is None else f" instead of {value}")
+        for name, value in theirs.items()
+        if ours[name] != value
+    ]
+    if asked.prompts == PROMPTS:
+        changed.append(f"prompts {asked.prompts} instead of the released wording")
+    if asked.eval_scores is None and ranked != published.ranker:
+        changed.append(f"eval_ranker {ranked} instead of {published.ranker}")
+    if changed:
+        watch.note(f"not as in recipe {asked.published}: {', '.join(changed)}")
+
+
 def _with_base(asked: FineTuning, baseline: Baseline, split: Split, held_out: frozenset[str]) -> FineTuning:
     """The same with the folder of its base: a small one is made in `out`, unless the same was made there before."""
     import torch
 
     if not isinstance(asked.base, SmallBase):
         return asked
-    recipe, pack = asked.resolved_recipe, open_pack("seeact", "mindact", variant="seq2seq")
+    recipe, pack = asked.resolved_recipe, open_pack(PROMPTS, "mindact", variant="seq2seq")
     made_of = [asdict(asked.base), recipe.seed, sorted(held_out), split.content_digest, pack.digest]
     folder = asked.out / f"base-{sha256(json.dumps(made_of).encode()).hexdigest()[:16]}"
     with prepared_once(asked.out, folder.exists):
@@ -255,7 +283,7 @@ def _evaluation(asked: FineTuning, split: str, how: Mapping[str, Any]) -> EvalCo
         split=split,
         limit=asked.eval_limit,
         scores=asked.eval_scores,
-        ranker=None if asked.eval_scores is not None else asked.eval_ranker,
+        ranker=asked.resolved_ranker,
         prompts=asked.prompts,
         model=f"hf/{asked.out}",
         cache="off",

@@ -10,6 +10,7 @@ import pytest
 
 from seeact_offline.cli import finetune, main
 from seeact_offline.dataset import TEST_SPLITS
+from seeact_offline.ranking.rankers import PUBLISHED
 from seeact_offline.records import InputError
 from seeact_offline.training import BASELINES
 from seeact_offline.training.baseline import find_baseline
@@ -58,6 +59,54 @@ def test_each_baseline_has_its_own_base_and_recipe() -> None:
     assert (vlm.resolved_recipe.epochs, vlm.resolved_recipe.lora, vlm.resolved_recipe.warmup) == (1, 16, 0.03)
     with pytest.raises(InputError, match="vlm needs `base`, a model's folder or hub id"):
         _ = vlm.resolved_base
+
+
+def test_a_published_recipe_decides_training_and_evaluation_of_a_small_model_too() -> None:
+    asked = finetune.fine_tuning_of(parsed("--small --recipe mindact-released --prompts seeact"))
+    assert (asked.resolved_recipe, asked.resolved_ranker) == (Recipe(), PUBLISHED)
+    for name in ("flan-t5", "blip2"):
+        how = find_baseline(name).evaluation(replace(asked, baseline=name))
+        assert (how["model_args"]["max_input_tokens"], how["protocol"]) == ("512+512", "mindact")
+    given = finetune.fine_tuning_of(
+        parsed("--recipe mindact-released --prompts seeact --epochs 2 --eval-scores s.parquet")
+    )
+    assert (given.resolved_recipe, given.resolved_ranker) == (Recipe(epochs=2), None)
+
+
+def test_a_published_recipe_is_printed_with_what_was_given_in_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = "--recipe mindact-released --prompts seeact --epochs 2 --lora 8 --eval-ranker bm25 --side 448"
+    assert main(["finetune", *words.split(), "--out", str(tmp_path / "out")]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[1:4] == [
+        "recipe mindact-released: draws 10, choices 5, none_share 0.2, held_out 0.0, batch 32, learning_rate 5e-05, warmup 0.0,"
+        " weight_decay 0.0, clip 1.0, max_context 512, max_question 512, seed 0",
+        "prompts seeact; evaluated on candidates ranked by bm25, questions cut at 512+512 tokens of page and rest, 50 new tokens,"
+        " protocol mindact, elimination released",
+        "not as in recipe mindact-released: epochs 2 instead of 5, lora 8, prompts seeact instead of the released wording,"
+        f" eval_ranker bm25 instead of {PUBLISHED}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            "--recipe mindact-released",
+            "--recipe mindact-released needs --prompts: the released wording as `import-prompts --from mindact` makes it, or seeact for ours",
+        ),
+        (
+            "--baseline vlm --base m --recipe mindact-released --prompts seeact",
+            "--recipe mindact-released is one of flan-t5 and blip2, not of vlm",
+        ),
+    ],
+)
+def test_a_published_recipe_is_refused_where_it_cannot_be_followed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: str, sentence: str
+) -> None:
+    assert main(["finetune", *words.split(), "--out", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == f"error: {sentence}"
 
 
 @pytest.mark.parametrize(
@@ -127,7 +176,9 @@ def test_weights_in_4_bits_need_lora_bitsandbytes_and_a_gpu_before_anything_is_p
 
 
 def test_the_cards_command_trains_the_same(tmp_path: Path) -> None:
-    args = parsed("--small --epochs 3 --hard-negatives 7 --scores s.parquet --limit 5 --lora 8 --quantised")
+    args = parsed(
+        "--small --recipe mindact-released --prompts seeact --epochs 3 --hard-negatives 7 --scores s.parquet --limit 5 --lora 8 --quantised"
+    )
     _, _, *words = finetune._command(args).split()
     again = argparse.ArgumentParser()
     finetune.add_arguments(again)
