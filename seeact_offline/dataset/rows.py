@@ -19,7 +19,6 @@ import msgspec
 
 from ..files.formats import FormatError, read_json, typed
 from ..files.named import read_regular
-from ..files.other_answers import OtherAnswerEntry
 from ..records import OPERATIONS, Box, Candidate, Fault, Operation, OtherAnswer, RowError, Step, StepKey
 from .recorded import FINAL_SCREENSHOT, RecordedColumns
 
@@ -330,6 +329,9 @@ def _also_right(raw: object, log: FaultLog) -> tuple[OtherAnswer, ...]:
     """Other right answers, a list or its JSON text; null and the empty text for none."""
     if raw is None or raw == "":
         return ()
+    # most data sets have no such column
+    from ..files.other_answers import OtherAnswerEntry
+
     try:
         entries = read_json(raw) if isinstance(raw, str) else raw
         if not isinstance(entries, (list, tuple)):

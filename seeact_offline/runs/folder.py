@@ -24,7 +24,6 @@ from seeact_offline.files.formats import FormatError, decoded, read_json, typed
 from seeact_offline.files.journal import Journal
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.named import read_regular
-from seeact_offline.files.other_answers import OtherAnswerEntry
 from seeact_offline.files.redaction import redact, redact_values
 from seeact_offline.files.whole import replace_text
 from seeact_offline.records import (
@@ -34,6 +33,7 @@ from seeact_offline.records import (
     InputError,
     Kinship,
     Operation,
+    OtherAnswer,
     Prediction,
     Reply,
     ShownPicture,
@@ -450,9 +450,16 @@ def read_target(text: str) -> Truth:
         operation=Operation(line.op, line.value, line.original_op),
         boxes=tuple(Box(*box) for box in line.boxes),
         kin=cast("dict[Kinship, frozenset[str]]", line.kin),
-        also_right=tuple(one.answer for one in line.also_right),
+        also_right=tuple(map(_other_answer, line.also_right)),
         **{name: getattr(line, name) for name in _ALIKE},
     )
+
+
+def _other_answer(entry: dict[str, Any]) -> OtherAnswer:
+    # most runs have none
+    from seeact_offline.files.other_answers import OtherAnswerEntry
+
+    return typed(entry, OtherAnswerEntry).answer
 
 
 class _AnyManifest(msgspec.Struct):
@@ -589,7 +596,7 @@ class _TargetLine(KeyLine, frozen=True):
     element_text: str = ""
     action_text: str = ""
     positives_in_order: tuple[str, ...] = ()
-    also_right: tuple[OtherAnswerEntry, ...] = ()
+    also_right: tuple[dict[str, Any], ...] = ()
 
 
 _ALIKE = tuple(

@@ -4,6 +4,8 @@ import { count, h, percent, words } from "./dom.js";
 
 export const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
+/** Filters of who is right that are listed: eleven runs part in hundreds of ways. */
+const PATTERNS = 40;
 const RIGHT = 1, WRONG = 0, UNKNOWN = 2;
 const VERDICTS = ["wrong", "right", "not there"];
 
@@ -33,6 +35,7 @@ export function agreementFacet(right, n) {
     label: (code) => all[code] ?? ((right.length > 3 && short(code)) || said(code)),
     meanings: {},
     differing: values.filter(differs),
+    most: PATTERNS,
   };
 }
 

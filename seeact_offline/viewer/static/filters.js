@@ -57,7 +57,12 @@ export class Filters {
     const all = new Uint32Array(facet.values.length);
     for (const place of facet.row) all[place]++;
     // by all steps, so that no other filter moves one
-    const options = facet.values.map((value, place) => all[place] > 0 && this.#option(facet, value, place)).filter(Boolean);
+    const known = facet.values.map((value, place) => ({ value, place })).filter(({ place }) => all[place] > 0);
+    const left = Math.max(0, known.length - (facet.most ?? Infinity));
+    const least = left ? known.map(({ place }) => all[place]).sort((a, b) => b - a)[facet.most - 1] : 0;
+    // the most frequent ones, in their usual order
+    const listed = known.filter(({ place }) => all[place] >= least).slice(0, left ? facet.most : known.length);
+    const options = listed.map(({ value, place }) => this.#option(facet, value, place));
     this.options.set(facet.id, options);
     const differing = facet.differing?.length > 1 && h("button", { type: "button", class: "quiet", on: { click: () => this.#choose(facet.id, facet.differing) } }, "all disagreements");
     const block = h(
@@ -65,6 +70,7 @@ export class Filters {
       { class: "facet", "data-facet": facet.id },
       h("legend", {}, facet.title),
       h("div", { class: "options" }, options.map((one) => one.line)),
+      left > 0 && h("p", { class: "faint" }, `${count(left)} more, of fewer steps`),
       differing,
     );
     // a filter with a single value is of no use

@@ -193,6 +193,19 @@ def test_steps_that_one_run_alone_solves_are_a_filter(tab: Tab, toy_url: Callabl
     assert "C: run-2" in " ".join(tab.texts("[data-facet=alone] .option"))
 
 
+def test_of_hundreds_of_values_the_most_frequent_are_filters_in_their_order(tab: Tab) -> None:
+    tab.list()
+    facet = "{id: 'a', title: 'A', values: [...'pqrst'], row: one, label: (value) => value, meanings: {}, most: 3}"
+    app = f"{{table: {{facets: [{facet}], columns: [], runs: [0]}}, index: {{runs: [{{name: 'run'}}]}}}}"
+    (found,) = called(
+        tab,
+        "filters.js",
+        f"Filters && ((panel) => [[...panel.querySelectorAll('.option .name')].map((name) => name.textContent), panel.querySelector('p').textContent])(new m.Filters({app}).element)",
+        [0, 1, 1, 2, 3, 3, 3, 4, 4],
+    )
+    assert found == [["q", "s", "t"], "2 more, of fewer steps"]
+
+
 def test_two_runs_have_no_matrix(tab: Tab) -> None:
     page = tab.list("?view=matrix")
     assert page.locator(".matrix, .matrix-switch, [data-facet=solvers]").count() == 0
