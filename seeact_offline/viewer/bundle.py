@@ -251,6 +251,7 @@ def _run_without_data(run: Mapping[str, Any]) -> dict[str, Any]:
         "detail": "",
         "answer_sha256": None,
         "relabelled": note and {**note, "note": "", "annotator": ""},
+        "also_right": run["also_right"],
         "predicted": {**{name: predicted[name] for name in ("element_id", "op", "point")}, "value": None},
         "groups": [_group_without_data(one) for one in run["groups"]],
     }
