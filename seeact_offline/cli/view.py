@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import threading
 import webbrowser
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="*",
         metavar="RUN",
-        help="runs, finished or not, folders of runs, or folders of trajectories; several stand side by side (default: all in runs/)",
+        help="runs, finished or not, folders of runs, of trajectories, or of judge; several stand side by side (default: all in runs/)",
     )
     parser.add_argument(
         "--dataset",
@@ -82,29 +84,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     # not before they are needed, so that --help stays quick
-    from seeact_offline.tables.table_input import is_live, run_folders
+    from seeact_offline.viewer.folders import sort_folders
 
-    if not args.runs and args.annotate is None:
-        folders = [folder for folder in sorted(RUNS.glob("*/")) if run_folders(folder)]
-        # episodes have a page of their own
-        args.runs = [folder for folder in folders if not is_live(folder)] or folders
+    if not args.runs and args.annotate is None and sort_folders([RUNS]).is_shown:
+        args.runs = [RUNS]
     _check(args)
-    if args.annotate is None and (episodes := _trajectories(args)):
-        from seeact_offline.viewer.trajectory_site import TrajectorySite
-
-        page = TrajectorySite(episodes)
-        return _serve(page, args) if args.bundle is None else _write_trajectories(page, args)
     if args.annotate is not None:
         from seeact_offline.viewer.annotation_site import AnnotationSite
 
         options = {"annotator": args.annotator or "", "second": args.second, "dataset": args.dataset}
         with closing(AnnotationSite(args.annotate, args.out, **options)) as person:
             return _serve(person, args)
+    found = sort_folders(args.runs)
+    if not found.is_shown:
+        raise InputError("runs", sentence=next(iter(found.problems)))
+    for problem in found.problems:
+        note(problem)
+    if not found.runs:
+        return _whole_tasks(found.whole_tasks, args)
+    if found.whole_tasks:
+        named = " ".join(shlex.quote(str(path)) for path in found.whole_tasks)
+        note(f"whole tasks have a page of their own: seeact-offline view {named}")
     from seeact_offline.viewer.notes import AlsoRightNotes, CauseNotes
     from seeact_offline.viewer.site import Site
 
-    # a folder of runs stands for these
-    runs = [one for path in args.runs for one in run_folders(path) or [path]]
+    runs = found.runs
     written = [one / "predictions.jsonl" for one in runs]
     n_bytes = sum(path.stat().st_size for path in written if path.is_file())
     if n_bytes > LARGE:
@@ -115,19 +119,17 @@ def run(args: argparse.Namespace) -> int:
         return _serve(site, args) if args.bundle is None else _write(site, args)
 
 
-def _trajectories(args: argparse.Namespace) -> list[Path]:
-    """The folders of trajectories; none where runs over recorded steps are named. Raises InputError for both."""
-    from seeact_offline.tables.table_input import is_live, run_folders
-    from seeact_offline.viewer.trajectory_site import holds_trajectories
+def _whole_tasks(folders: Sequence[Path], args: argparse.Namespace) -> int:
+    """Raises InputError for options of recorded steps."""
+    from seeact_offline.viewer.trajectory_site import TrajectorySite
 
-    found = [path for path in args.runs if (is_live(path) or not run_folders(path)) and holds_trajectories(path)]
-    if found and len(found) < len(args.runs):
-        other = next(path for path in args.runs if path not in found)
-        raise InputError("runs", sentence=f"{found[0]} holds trajectories, and {other} none; look at them apart")
     for name in ("dataset", "causes", "also_right"):
-        if found and getattr(args, name) is not None:
+        if getattr(args, name) is not None:
             raise InputError(name, sentence=f"`{name}` is of recorded steps; trajectories have none")
-    return found
+    site = TrajectorySite(folders)
+    for folder, why in site.problems.items():
+        note(f"{folder} {why}")
+    return _serve(site, args) if args.bundle is None else _write_trajectories(site, args)
 
 
 def _check(args: argparse.Namespace) -> None:

@@ -209,7 +209,7 @@ def _judge_all(
         with worded(f"line {line.number} of {verdicts}, which is no judgement"):
             one = decoded(line.text, Judgement)
         known[_key(one)] = one
-    digests = {one.trajectory.id: run.digest(one.trajectory) for one in items}
+    digests = {one.trajectory.id: trajectory_digest(one.trajectory) for one in items}
     # without a verdict or a call nothing was paid, and the pictures may be there by now
     done = {
         key: one
@@ -259,6 +259,13 @@ def _key(one: Judgement) -> tuple[str, str, int]:
     return one.trajectory, one.k, one.repeat
 
 
+def trajectory_digest(one: Trajectory) -> str:
+    """Tells whether a stored verdict is on the same trajectory, but for its pictures."""
+    actions = [[step.action, step.thought, step.reply] for step in one.steps]
+    told = json.dumps([one.task, actions, one.answer, len(one.screenshots)])
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+
 @dataclass(frozen=True, slots=True)
 class _JudgeRun:
     """A judge and how it is asked."""
@@ -271,12 +278,6 @@ class _JudgeRun:
 
     def key(self, item: Item) -> tuple[str, str, int]:
         return item.trajectory.id, item.k, item.repeat
-
-    def digest(self, one: Trajectory) -> str:
-        """Tells whether a stored verdict is on the same trajectory, but for its pictures."""
-        actions = [[step.action, step.thought, step.reply] for step in one.steps]
-        told = json.dumps([one.task, actions, one.answer, len(one.screenshots)])
-        return hashlib.sha256(told.encode()).hexdigest()[:16]
 
     async def judge(self, item: Item, model: Model) -> Judgement:
         """Raises only what must stop the run."""
@@ -309,7 +310,7 @@ class _JudgeRun:
             task=trajectory.task_id, agent=trajectory.agent, outcome=ruling.outcome, detail=ruling.detail, reply=ruling.reply,
             n_pictures=ruling.n_pictures, calls=usage.calls, cost_usd=usage.cost_usd if usage.calls else None,
             prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens,
-            seconds=round(time.monotonic() - began, 3), ran=ran, digest=self.digest(trajectory),
+            seconds=round(time.monotonic() - began, 3), ran=ran, digest=trajectory_digest(trajectory),
         )  # fmt: skip
 
     def _case(self, item: Item) -> Case:

@@ -176,6 +176,11 @@ def read_run(path: Path, before: RunSnapshot | None = None) -> RunSnapshot:
 
 def _read(path: Path, before: RunSnapshot | None) -> RunSnapshot:
     manifest, results = _manifest(path / "manifest.json"), _results(path / "results.json")
+    if manifest is None and results is not None:
+        # `score --out` writes no manifest: its results name the settings
+        manifest = {"settings": dict(results.settings)}
+        with worded(str(path / "results.json"), "runs"):
+            typed(manifest, _Manifest)
     if manifest is None:
         raise InputError("runs", sentence=f"{path} has no manifest.json; name the folder of a run")
     inode, _, size = _file_stamp(path / "predictions.jsonl") or (0, 0, 0)

@@ -5,82 +5,33 @@ Names: those of the page itself, `index.json`, `episode/KEY.json` and `img/NAME.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from seeact_offline.files.formats import FormatError, decoded
-from seeact_offline.files.journal import Journal
-from seeact_offline.files.named import read_regular
 from seeact_offline.pages.screenshots import PagePicture
-from seeact_offline.records import InputError, RowError, StepKey
-from seeact_offline.trajectories import Trajectory, TrajectoryStep, open_trajectories, read_trajectories
-from seeact_offline.trajectories.trajectory_files import LINES
+from seeact_offline.records import RowError, StepKey
+from seeact_offline.trajectories import TrajectoryStep
 from seeact_offline.viewer.notes import Response
 from seeact_offline.viewer.site_files import File, StepCache, StepFiles, json_file, static_files
 from seeact_offline.viewer.step_page import picture_json, step_name
+from seeact_offline.viewer.whole_tasks import EpisodeLine, Opinion, WholeTask, read_whole_tasks
 
 if TYPE_CHECKING:
     from PIL import Image
 
-EPISODES = "episodes.jsonl"
-PARTS = f"trajectories/*/{LINES}"
-"""The finished episodes of a run of `browse` that is not finished."""
-SITES = "sites"
-"""The name of the bundled websites, whose pages may be given away."""
-
-
-class _EpisodeLine(msgspec.Struct, frozen=True):
-    """Facts of an episode of `browse` beyond its trajectory."""
-
-    annotation_id: str
-    end: str = ""
-    reached: bool | None = None
-    detail: str = ""
-    n_helped: int = 0
-    calls: int = 0
-    cost_usd: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """A trajectory of one of the folders."""
-
-    folder: int
-    trajectory: Trajectory
-    line: _EpisodeLine | None
-
-
-def holds_trajectories(folder: Path) -> bool:
-    """Tells whether a folder, which is no run over recorded steps, holds trajectories of a known format."""
-    if any(folder.glob(PARTS)):
-        return True
-    try:
-        return any(True for _ in open_trajectories(folder))
-    except InputError:
-        return False
-
 
 class TrajectorySite:
-    """Folders of trajectories to be looked at, as they are when it is made. Any thread may ask."""
+    """Folders of trajectories, and of verdicts on them, to be looked at as they are when it is made. Any thread may ask."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        """Raises InputError for a folder without trajectories."""
+        """`problems`: name of a folder that cannot be shown, or not wholly -> why. Raises InputError where none can be shown."""
         self._static = static_files()
-        self._names = _names(folders)
-        self._entries: dict[StepKey, _Entry] = {}
-        for place, folder in enumerate(folders):
-            lines = _episode_lines(folder)
-            for one in _read(folder):
-                self._entries[StepKey(str(place), one.id)] = _Entry(place, one, lines.get(one.id))
-        self._keys = {step_name(key): key for key in self._entries}
+        read = read_whole_tasks(folders)
+        self._names, self.problems, self.is_sample = read.names, read.problems, read.is_bundled
+        self._tasks = {StepKey(str(one.folder), one.trajectory.id): one for one in read.tasks}
+        self._keys = {step_name(key): key for key in self._tasks}
         self._steps = StepCache(self._open)
-        self.is_sample = all(map(_is_bundled, folders))
 
     def names(self) -> Iterator[str]:
         """Every name that exists, `index.html` first."""
@@ -115,15 +66,17 @@ class TrajectorySite:
             "mode": "trajectories",
             "title": " | ".join(self._names),
             "folders": self._names,
-            "episodes": [self._summary(key) for key in self._entries],
+            # the reasons name paths, which the terminal alone shows
+            "problems": [f"{Path(name).name} cannot be shown, or not wholly." for name in self.problems],
+            "episodes": [self._summary(key) for key in self._tasks],
         }
 
     def _summary(self, key: StepKey) -> dict[str, Any]:
-        entry = self._entries[key]
-        one, line = entry.trajectory, entry.line or _EpisodeLine("")
+        task = self._tasks[key]
+        one, line = task.trajectory, task.line or EpisodeLine("")
         return {
             "key": step_name(key),
-            "folder": entry.folder,
+            "folder": task.folder,
             "id": one.id,
             "task": one.task,
             "website": one.website,
@@ -134,23 +87,47 @@ class TrajectorySite:
             "helped": line.n_helped,
             "calls": line.calls,
             "cost_usd": line.cost_usd,
-            "verdicts": [{"by": v.by, "success": v.success, "origin": v.origin, "detail": v.detail} for v in one.verdicts],
-        }  # fmt: skip
+            "verdicts": [_brief(opinion) for opinion in task.opinions],
+        }
 
     def _open(self, key: StepKey) -> StepFiles:
-        entry, images = self._entries[key], dict[str, Callable[[], "Image.Image"]]()
-        one = entry.trajectory
-        faults = [f"{fault.name}: {fault.detail}" for fault in one.faults]
+        task, images = self._tasks[key], dict[str, Callable[[], "Image.Image"]]()
+        one = task.trajectory
         return StepFiles(
             {
                 **self._summary(key),
                 "answer": one.answer,
-                "detail": "" if entry.line is None else entry.line.detail,
-                "problems": [*faults, *([f"It was made from a real one: {one.constructed}."] if one.constructed else [])],
+                "detail": "" if task.line is None else task.line.detail,
+                "problems": _problems(task),
+                "verdicts": [{**_brief(opinion), **_whole(opinion)} for opinion in task.opinions],
                 "frames": [_frame(key, step, images) for step in one.steps],
             },
             images,
-        )  # fmt: skip
+        )
+
+
+def _problems(task: WholeTask) -> list[str]:
+    one = task.trajectory
+    made = [f"It was made from a real one: {one.constructed}."] if one.constructed else []
+    return [
+        *([task.problem] if task.problem else []),
+        *(f"{fault.name}: {fault.detail}" for fault in one.faults),
+        *made,
+    ]
+
+
+def _brief(one: Opinion) -> dict[str, Any]:
+    """A verdict as the list has it."""
+    outcome = "" if one.judgement is None or one.success is not None else one.judgement.outcome
+    return {
+        "by": one.by, "success": one.success, "origin": one.origin, "label": one.is_label, "detail": one.detail, "outcome": outcome,
+    }  # fmt: skip
+
+
+def _whole(one: Opinion) -> dict[str, Any]:
+    """The rest of a verdict, for its task's own page."""
+    names = ("model", "k", "repeat", "reply", "n_pictures", "calls", "prompt_tokens", "completion_tokens", "cost_usd")
+    return {} if one.judgement is None else {name: getattr(one.judgement, name) for name in names}
 
 
 def _frame(key: StepKey, step: TrajectoryStep, images: dict[str, Callable[[], Image.Image]]) -> dict[str, Any]:
@@ -170,35 +147,3 @@ def _frame(key: StepKey, step: TrajectoryStep, images: dict[str, Callable[[], Im
         "picture": picture,
         "problem": problem,
     }
-
-
-def _read(folder: Path) -> Iterator[Trajectory]:
-    if (folder / LINES).is_file():
-        return read_trajectories(folder)
-    parts = [path.parent for path in sorted(folder.glob(PARTS))]
-    return chain.from_iterable(map(read_trajectories, parts)) if parts else open_trajectories(folder)
-
-
-def _episode_lines(folder: Path) -> dict[str, _EpisodeLine]:
-    """The lines of a run of `browse`, by task; none for other folders. A line that is none of them says nothing."""
-    lines: dict[str, _EpisodeLine] = {}
-    for line in Journal(folder / EPISODES).lines() if (folder / EPISODES).is_file() else ():
-        try:
-            one = decoded(line.text, _EpisodeLine)
-        except FormatError:
-            continue
-        lines[one.annotation_id] = one
-    return lines
-
-
-def _is_bundled(folder: Path) -> bool:
-    try:
-        return bool(json.loads(read_regular(folder / "manifest.json"))["settings"]["places"] == SITES)
-    except (OSError, ValueError, LookupError, TypeError):
-        return False
-
-
-def _names(folders: Sequence[Path]) -> list[str]:
-    """Each folder's name, with a number where several have the same."""
-    names = [folder.resolve().name for folder in folders]
-    return [f"{name} ({place})" if names.count(name) > 1 else name for place, name in enumerate(names, 1)]

@@ -1,7 +1,7 @@
 /** Grounding by a person, one step at a time: which element a turn-1 text means, and how that element is operated. */
 
 import { fetchJson } from "./data.js";
-import { h, long, percent, quoted, replace } from "./dom.js";
+import { counted, h, long, percent, quoted, replace } from "./dom.js";
 import { bind, help } from "./keys.js";
 import { save } from "./notes.js";
 import { PageView } from "./picture.js";
@@ -128,7 +128,7 @@ class Annotator {
   #failed(why) {
     this.busy = false;
     replace(this.pageSide);
-    replace(this.stepSide);
+    replace(this.stepSide, h("h1", {}, "This step cannot be shown"));
     this.#showProgress();
     this.#say(why, true);
   }
@@ -141,7 +141,7 @@ class Annotator {
     replace(this.pageSide);
     replace(
       this.stepSide,
-      h("h2", {}, skipped.length ? "All steps but those skipped are judged" : "All steps are judged"),
+      h("h1", {}, skipped.length ? "All steps but those skipped are judged" : "All steps are judged"),
       h("ol", {}, skipped.map((key) => this.#link(key))),
       h("p", {}, "The answers are in ", h("code", {}, out), ". They are scored by"),
       h("pre", { class: "command" }, `seeact-offline eval --grounding oracle --oracle-file ${out} --replay-turn1 ${run} --out DIR`),
@@ -279,12 +279,12 @@ class Annotator {
     replace(
       this.stepSide,
       h("p", { class: "site faint" }, [step.website, step.domain].filter(Boolean).join(" · ")),
-      h("h2", { class: "task" }, quoted(step.task)),
-      step.history.length > 0 && h("details", { class: "history" }, h("summary", {}, `${step.history.length} actions before`), history),
-      h("h3", {}, "The text to judge"),
+      h("h1", { class: "task" }, quoted(step.task)),
+      step.history.length > 0 && h("details", { class: "history" }, h("summary", {}, `${counted(step.history.length, "action")} before`), history),
+      h("h2", {}, "The text to judge"),
       long(step.turn1, { first: 6000, label: "The text to judge" }),
       step.problems.map((problem) => h("p", { class: "problem" }, problem)),
-      h("h3", {}, "It means"),
+      h("h2", {}, "It means"),
       this.choicePlace,
       this.#search(),
       this.operationPlace,
@@ -356,7 +356,7 @@ class Annotator {
     return h(
       "div",
       { class: "other" },
-      h("h3", {}, other.annotator ? quoted(other.annotator) : "The second annotator", " says"),
+      h("h2", {}, other.annotator ? quoted(other.annotator) : "The second annotator", " says"),
       h("p", {}, element, ` · ${other.op || "no operation"} `, quoted(other.value)),
       one?.box && h("button", { type: "button", class: "quiet", on: { click: () => this.view.focus(one.id) } }, "Show it on the page"),
     );

@@ -3,7 +3,18 @@
 import { LETTERS } from "./compare.js";
 import { h, percent, words } from "./dom.js";
 
-const WIDTH = 560, LINE = 22, LEFT = 210, RIGHT = 60;
+const LINE = 22, WIDTH = 560, GAP = 8;
+const FONT = 12;
+
+/** Pixels of the widest of these texts, as the charts draw them. */
+function widest(texts) {
+  const pen = new OffscreenCanvas(1, 1).getContext("2d");
+  pen.font = `${FONT}px ${getComputedStyle(document.body).fontFamily}`;
+  return Math.ceil(Math.max(0, ...texts.map((text) => pen.measureText(text).width)));
+}
+
+/** Pixels of a chart: a narrow window gets narrow charts, whose letters stay as large. */
+const room = () => Math.max(280, Math.min(WIDTH, innerWidth - 64));
 
 export function charts(index, shown) {
   const runs = shown.map((place, i) => ({ ...index.runs[place], letter: shown.length > 1 ? LETTERS[i] : "", place: i })).filter((run) => run.results);
@@ -23,20 +34,25 @@ function waterfall({ results, letter, name, ...run }) {
   const bars = losses.map(([cause, loss]) => ({ name: `${words(cause)} (${loss.steps})`, from: (left -= loss[kind]), size: loss[kind], class: "loss", said: `−${percent(loss[kind])}` }));
   const rest = run.headlines.step_success_rate?.value ?? left;
   bars.push({ name: "success", from: 0, size: rest, class: "rest", said: percent(rest) });
-  const height = LINE * bars.length + 8;
-  const x = (share) => LEFT + (WIDTH - LEFT - RIGHT) * Math.max(0, Math.min(1, share));
+  const width = room();
+  const labels = widest(bars.map((bar) => bar.name)) + GAP;
+  // where names would leave no room for bars, each stands above its bar
+  const isStacked = labels > width / 2;
+  const [start, line] = isStacked ? [0, 2 * LINE - 4] : [labels, LINE];
+  const height = line * bars.length + 8;
+  const x = (share) => start + (width - start - widest(bars.map((bar) => bar.said)) - GAP) * Math.max(0, Math.min(1, share));
   const ceiling = results.ceiling?.[kind];
   return figure(
     `${letter ? `${letter}, ` : ""}${name}: where steps are lost, ${kind} average in %`,
-    `0 0 ${WIDTH} ${height + (typeof ceiling === "number" ? 18 : 0)}`,
+    [width, height + (typeof ceiling === "number" ? 18 : 0)],
     typeof ceiling === "number" && [
       h("line", { x1: x(ceiling), y1: 0, x2: x(ceiling), y2: height, class: "ceiling" }),
-      h("text", { x: x(ceiling) + 4, y: height + 12, class: ceiling > 0.5 ? "end" : null }, `ceiling ${percent(ceiling)}`),
+      h("text", { x: x(ceiling) + (ceiling > 0.5 ? -4 : 4), y: height + 12, class: ceiling > 0.5 ? "end" : null }, `ceiling ${percent(ceiling)}`),
     ],
     bars.map((bar, i) => {
-      const y = LINE * i + 4;
+      const y = line * i + 4 + (line - LINE);
       return [
-        h("text", { x: LEFT - 8, y: y + 13, class: "end" }, bar.name),
+        isStacked ? h("text", { x: 0, y: y - 4 }, bar.name) : h("text", { x: start - GAP, y: y + 13, class: "end" }, bar.name),
         h("rect", { x: x(bar.from), y, width: Math.max(1, x(bar.from + bar.size) - x(bar.from)), height: LINE - 6, class: bar.class }),
         h("text", { x: x(bar.from + bar.size) + 6, y: y + 13 }, bar.said),
       ];
@@ -53,9 +69,11 @@ function recall(runs) {
     if (points.length > 1) curves.set(like, { points, letters: [...(curves.get(like)?.letters ?? []), letter] });
   }
   if (!curves.size) return null;
-  const [height, bottom, left] = [200, 170, 46];
+  const [height, bottom, left, width] = [200, 170, 46, room()];
+  const said = ({ points, letters }) => `${letters.join(" ").trim()} ${percent(points.at(-1)[1])} %`.trim();
+  const right = widest([...curves.values()].map(said)) + 2 * GAP;
   const most = Math.max(...[...curves.values()].map(({ points }) => points.at(-1)[0]), 2);
-  const x = (k) => left + ((WIDTH - left - 110) * Math.log(k)) / Math.log(most);
+  const x = (k) => left + ((width - left - right) * Math.log(k)) / Math.log(most);
   const y = (share) => bottom - (bottom - 12) * share;
   const ticks = [...new Set([...curves.values()].flatMap(({ points }) => points.map(([k]) => k)))];
   // names of curves that end close to each other do not lie on each other
@@ -63,15 +81,16 @@ function recall(runs) {
   ends.forEach((one, i) => (one.at = i ? Math.max(one.at, ends[i - 1].at + 15) : one.at));
   return figure(
     "Recall of the ranker: steps whose right element is among the first k",
-    `0 0 ${WIDTH} ${Math.max(height, (ends.at(-1)?.at ?? 0) + 10)}`,
+    [width, Math.max(height, (ends.at(-1)?.at ?? 0) + 10)],
     [0, 0.5, 1].map((share) => [h("line", { x1: left, y1: y(share), x2: x(most), y2: y(share), class: "grid" }), h("text", { x: left - 6, y: y(share) + 4, class: "end" }, `${100 * share} %`)]),
     ticks.map((k) => h("text", { x: x(k), y: bottom + 18, class: "middle" }, k)),
-    ends.map(({ points, letters, at }) => [
-      h("path", { d: points.map(([k, share], i) => `${i ? "L" : "M"}${x(k).toFixed(1)} ${y(share).toFixed(1)}`).join(""), class: "curve" }),
-      points.map(([k, share]) => h("circle", { cx: x(k), cy: y(share), r: 3 })),
-      h("text", { x: x(points.at(-1)[0]) + 8, y: at + 4 }, `${letters.join(" ").trim()} ${percent(points.at(-1)[1])} %`.trim()),
+    ends.map(({ at, ...curve }) => [
+      h("path", { d: curve.points.map(([k, share], i) => `${i ? "L" : "M"}${x(k).toFixed(1)} ${y(share).toFixed(1)}`).join(""), class: "curve" }),
+      curve.points.map(([k, share]) => h("circle", { cx: x(k), cy: y(share), r: 3 })),
+      h("text", { x: x(curve.points.at(-1)[0]) + GAP, y: at + 4 }, said(curve)),
     ]),
   );
 }
 
-const figure = (title, viewBox, ...drawn) => h("figure", {}, h("figcaption", {}, title), h("svg", { class: "chart", viewBox, role: "img", "aria-label": title }, drawn));
+const figure = (title, [width, height], ...drawn) =>
+  h("figure", {}, h("figcaption", {}, title), h("svg", { class: "chart", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title }, drawn));

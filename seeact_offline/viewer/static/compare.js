@@ -1,6 +1,6 @@
 /** Runs compared: which is right where, and the paired differences. */
 
-import { count, h, percent, words } from "./dom.js";
+import { count, h, percent, scroller, words } from "./dom.js";
 
 export const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
@@ -98,11 +98,9 @@ export function pairedDifferences(index, shown) {
     { class: "pairs", open: shown.length === 2 && innerWidth > 760 },
     h("summary", {}, "Paired differences"),
     rows.length > 0 &&
-      h(
-        "table",
-        { class: "figures" },
-        h("thead", {}, h("tr", {}, heads.map((title) => h("th", { scope: "col" }, title)))),
-        h("tbody", {}, rows),
+      scroller(
+        "Paired differences",
+        h("table", { class: "figures" }, h("thead", {}, h("tr", {}, heads.map((title) => h("th", { scope: "col" }, title)))), h("tbody", {}, rows)),
       ),
     comparison.problem && h("p", { class: "problem" }, comparison.problem),
   );

@@ -1,6 +1,6 @@
 /** Texts of a step: elements, operations, questions, replies and what they took. */
 
-import { copier, count, cut, h, long, money, quoted, seconds, unknown, words } from "./dom.js";
+import { copier, counted, count, cut, h, long, money, quoted, seconds, unknown, words } from "./dom.js";
 
 /** An element by its words, else its tag. */
 export const described = ({ text, tag }, most) => (text || tag ? quoted(text || `<${tag}>`, most) : h("span", { class: "faint" }, "not described"));
@@ -46,7 +46,7 @@ export function turnOf(group, turn) {
 function callOf(call) {
   const parts = [
     call.seconds !== null && call.seconds !== undefined && seconds(call.seconds),
-    call.attempts && (call.attempts === 1 ? "1 attempt" : `${call.attempts} attempts`),
+    call.attempts && counted(call.attempts, "attempt"),
     call.request_id && cut(call.request_id, 60),
   ];
   return parts.filter(Boolean).join(" · ");
@@ -67,10 +67,14 @@ export function notes(held) {
 
 export function usage(held) {
   if (!held) return null;
-  const named = { calls: "calls", prompt_tokens: "tokens in", completion_tokens: "tokens out", image_tokens: "of them for pictures" };
-  const parts = Object.entries(named).filter(([name]) => held[name]).map(([name, said]) => `${count(held[name])} ${said}`);
-  if (held.cost_usd !== undefined && held.cost_usd !== null) parts.push(`${money(held.cost_usd)} USD`);
-  return [h("dt", {}, "Usage"), h("dd", {}, parts.join(", "))];
+  const parts = [
+    held.calls > 0 && counted(held.calls, "call"),
+    held.prompt_tokens > 0 && `${counted(held.prompt_tokens, "token")} in`,
+    held.completion_tokens > 0 && `${counted(held.completion_tokens, "token")} out`,
+    held.image_tokens > 0 && `${count(held.image_tokens)} of them for pictures`,
+    held.cost_usd !== undefined && held.cost_usd !== null && `${money(held.cost_usd)} USD`,
+  ];
+  return [h("dt", {}, "Usage"), h("dd", {}, parts.filter(Boolean).join(", "))];
 }
 
 /** The command that prints a step as a run asks about it, from the run's settings; null where they are not known. */

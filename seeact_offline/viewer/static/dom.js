@@ -138,12 +138,18 @@ export function long(text, { first = 1200, label = "text" } = {}) {
   return h("div", { class: "long-text" }, shown, button);
 }
 
+/** A box in which something wide scrolls by itself, by the keyboard too. */
+export const scroller = (label, ...children) => h("div", { class: "wide", tabindex: 0, role: "group", "aria-label": label }, children);
+
 /** Untrusted text inside a sentence, with its own direction. */
 export const quoted = (text, most = 300) => h("bdi", { title: text.length > most ? cut(text, 1000) : null }, cut(text, most));
 
 export const unknown = (what = "") => h("span", { class: "faint" }, what ? `${what} not known` : "not known");
 /** Names that say less than they should. */
-const SAID = { no_positive: "no right element on the page", ranker_miss: "not offered by the ranker" };
+const SAID = {
+  no_positive: "no right element on the page", ranker_miss: "not offered by the ranker",
+  element_accuracy: "Element Accuracy", operation_f1: "Operation F1", step_success_rate: "Step SR",
+};
 export const words = (name) => SAID[name] ?? String(name).replaceAll("_", " ");
 
 /** Runs `act`, which may make nodes anew, and gives the focus back to the node like the one that had it. */
@@ -162,5 +168,7 @@ export function percent(x) {
   return (Math.abs(share) % 1 === 0.25 ? share - Math.sign(share) * 0.01 : share).toFixed(1);
 }
 export const count = (n) => Number(n).toLocaleString("en");
+/** "1 step", "1,234 steps". */
+export const counted = (n, one, many = `${one}s`) => `${count(n)} ${Number(n) === 1 ? one : many}`;
 export const money = (usd) => (usd === null || usd === undefined ? "–" : usd === 0 ? "0" : usd < 0.01 ? usd.toFixed(5) : usd.toFixed(4));
 export const seconds = (s) => (s === null || s === undefined ? "–" : s < 10 ? `${s.toFixed(2)} s` : `${s.toFixed(0)} s`);

@@ -1,7 +1,7 @@
 /** All elements of a step's page as a table: the first, and more when asked for. */
 
 import { brief } from "./conversation.js";
-import { count, cut, h, quoted, replace, unknown } from "./dom.js";
+import { count, cut, h, quoted, replace, scroller, unknown } from "./dom.js";
 
 const ROWS = 60, MORE_ROWS = 500;
 
@@ -23,7 +23,7 @@ export function elementTable(elements, { picked, offered, look, hover }) {
     "details",
     { class: "card elements", open: true },
     h("summary", {}, h("h2", {}, `Elements (${count(elements.length)})`)),
-    h("div", { class: "wide" }, h("table", { class: "figures" }, h("thead", {}, h("tr", {}, heads.map((title) => h("th", { scope: "col" }, title)))), body)),
+    scroller("Elements", h("table", { class: "figures" }, h("thead", {}, h("tr", {}, heads.map((title) => h("th", { scope: "col" }, title)))), body)),
     more,
   );
 }

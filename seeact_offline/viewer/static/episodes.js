@@ -1,11 +1,11 @@
 /** Trajectories: the list of tasks that were carried out, and each task as a strip of its pages with what was done on them. */
 
 import { fetchJson } from "./data.js";
-import { h, long, money, plain, quoted, replace, words } from "./dom.js";
+import { counted, cut, h, long, money, percent, plain, quoted, replace, scroller, words } from "./dom.js";
 import { bind, help } from "./keys.js";
 
 const MARKS = new Map([[true, "✓"], [false, "✗"], [null, "–"]]);
-const FILTERS = { end: "End", verdict: "Verdict", website: "Website", folder: "Folder" };
+const FILTERS = { agreement: "Agreement", end: "End", verdict: "Verdict", website: "Website", agent: "Agent", folder: "Folder" };
 
 /** Called by main.js. The address holds the filters, `#/?end=limit`, or the task, `#/episode/KEY?…`. */
 export function showEpisodes(index, place) {
@@ -14,17 +14,39 @@ export function showEpisodes(index, place) {
   view.show();
 }
 
-const verdictText = ({ by, success }) => `${by}: ${success === null ? "no verdict" : success ? "success" : "no success"}`;
+const said = (success) => (success === null ? "no verdict" : success ? "success" : "no success");
+const verdictText = ({ by, success }) => `${by}: ${said(success)}`;
+
+const values = (verdicts) => new Set(verdicts.map((one) => one.success).filter((success) => success !== null));
+
+/** The ways in which judges and labels of a task part: none where all say the same. */
+function partings({ verdicts }) {
+  const [labels, judges] = [verdicts.filter((one) => one.label), verdicts.filter((one) => !one.label)].map(values);
+  return [
+    judges.size > 1 && "judges disagree",
+    labels.size > 1 && "labels disagree",
+    labels.size === 1 && [...judges].some((success) => !labels.has(success)) && "differs from the label",
+  ].filter(Boolean);
+}
 
 class Episodes {
   constructor(index, place) {
     this.index = index;
     this.place = place;
+    this.parted = new Map(index.episodes.map((one) => [one.key, partings(one)]));
+    // where judges and labels part comes first
+    this.episodes = [...index.episodes].sort((a, b) => Math.sign(this.parted.get(b.key).length) - Math.sign(this.parted.get(a.key).length));
+    const verdicts = index.episodes.flatMap((one) => one.verdicts);
+    this.judges = [...new Set([...verdicts.filter((one) => one.label), ...verdicts].map((one) => one.by))];
+    this.labels = new Set(verdicts.filter((one) => one.label).map((one) => one.by));
   }
 
   /** Values of each filter of an episode. */
   values(episode) {
+    const parted = this.parted.get(episode.key);
     return {
+      agreement: parted.length ? parted : [values(episode.verdicts).size && episode.verdicts.length > 1 ? "all agree" : "one verdict or none"],
+      agent: [episode.agent].filter(Boolean),
       end: [episode.end].filter(Boolean),
       verdict: episode.verdicts.length ? episode.verdicts.map(verdictText) : ["no verdict"],
       website: [episode.website].filter(Boolean),
@@ -38,22 +60,26 @@ class Episodes {
     const key = /^episode\/([0-9a-f]{16})$/.exec(path)?.[1] ?? null;
     this.key = key;
     if (key === null) {
+      this.place.setAttribute("aria-busy", "false");
       document.title = `${plain(this.index.title)} – seeact-offline`;
       this.#list();
       return;
     }
+    this.place.setAttribute("aria-busy", "true");
     try {
       const episode = await fetchJson(`episode/${key}.json`);
       if (this.key === key) this.#episode(episode);
     } catch (error) {
       if (this.key === key) replace(this.place, h("main", { class: "wrong", role: "alert" }, h("h1", {}, "This cannot be shown"), h("p", {}, error.message)));
+    } finally {
+      if (this.key === key) this.place.setAttribute("aria-busy", "false");
     }
   }
 
   rows() {
     const { asked } = this;
     const q = (asked.get("q") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
-    return this.index.episodes.filter((one) => {
+    return this.episodes.filter((one) => {
       const values = this.values(one);
       const text = `${one.task}\n${one.website}\n${one.id}`.toLowerCase();
       return Object.keys(FILTERS).every((name) => !asked.has(name) || values[name].includes(asked.get(name))) && q.every((term) => text.includes(term));
@@ -87,7 +113,14 @@ class Episodes {
     const search = h("input", { type: "text", name: "q", placeholder: "Task, website or id", "aria-label": "Search", spellcheck: "false", on: { input: () => this.#set("q", search.value) } });
     search.value = asked.get("q") ?? "";
     this.body = h("div", {});
-    replace(this.place, h("main", { class: "episodes" }, h("div", { class: "asked" }, fields, search), this.body));
+    replace(this.place, h(
+        "main",
+        { class: "episodes" },
+        h("h1", { class: "unseen" }, "Tasks of ", this.index.folders.map((name) => cut(name, 80)).join(", ")),
+        (this.index.problems ?? []).map((text) => h("p", { class: "problem" }, text)),
+        h("div", { class: "asked" }, fields, search),
+        this.body,
+      ));
     this.#rows();
     bind([{ key: "?", help: "this help", act: help }, { key: "/", help: "search", act: () => search.focus() }], { about: [] });
   }
@@ -95,27 +128,48 @@ class Episodes {
   #rows() {
     const shown = this.rows();
     const n = this.index.episodes.length;
-    const success = shown.filter((one) => one.verdicts[0]?.success).length;
     const has = { end: shown.some((one) => one.end), cost: shown.some((one) => one.cost_usd !== null) };
-    const many = this.index.folders.length > 1;
+    const many = Object.fromEntries(["folder", "agent"].map((name) => [name, new Set(this.index.episodes.map((one) => one[name])).size > 1]));
     const row = (one) =>
       h(
         "tr",
         { "data-key": one.key },
-        h("td", { class: "task" }, h("a", { href: this.href(one.key) }, quoted(one.task || one.id, 240))),
-        h("td", {}, verdicts(one)),
+        h("th", { scope: "row", class: "task" }, h("a", { href: this.href(one.key) }, quoted(one.task || one.id, 240))),
+        this.judges.map((by) => h("td", { class: "number" }, marks(one.verdicts.filter((verdict) => verdict.by === by)))),
         has.end && h("td", {}, words(one.end)),
         h("td", { class: "number" }, one.steps),
         has.cost && h("td", { class: "number" }, money(one.cost_usd)),
         h("td", {}, quoted(one.website, 60)),
-        many && h("td", {}, quoted(this.index.folders[one.folder], 60)),
+        many.agent && h("td", {}, quoted(one.agent, 60)),
+        many.folder && h("td", {}, quoted(this.index.folders[one.folder], 60)),
       );
-    const titles = ["Task", "Verdict", has.end && "End", "Steps", has.cost && "Cost, USD", "Website", many && "Folder"].filter(Boolean);
+    const judges = this.judges.map((by) => [this.labels.has(by) && h("span", { class: "tag" }, "label"), " ", quoted(by, 60)]);
+    const titles = ["Task", ...judges, has.end && "End", "Steps", has.cost && "Cost, USD", "Website", many.agent && "Agent", many.folder && "Folder"].filter(Boolean);
     replace(
       this.body,
-      h("p", { class: "faint", role: "status" }, `${shown.length} of ${n} tasks; the first verdict is success in ${success}`),
-      h("div", { class: "wide" }, h("table", { class: "figures" }, h("thead", {}, h("tr", {}, titles.map((title) => h("th", { scope: "col" }, title)))), h("tbody", {}, shown.map(row)))),
+      this.judges.length > 0 && this.#judges(shown),
+      h("p", { class: "faint", role: "status" }, `${shown.length} of ${counted(n, "task")}`),
+      scroller("Tasks", h("table", { class: "figures" }, h("thead", {}, h("tr", {}, titles.map((title) => h("th", { scope: "col" }, title)))), h("tbody", {}, shown.map(row)))),
     );
+  }
+
+  /** Counts of each judge's verdicts on these tasks, and how many equal the label. */
+  #judges(shown) {
+    const rows = this.judges.map((by) => {
+      const own = shown.flatMap((one) => one.verdicts.filter((verdict) => verdict.by === by).map((verdict) => ({ success: verdict.success, labels: values(one.verdicts.filter((other) => other.label)) })));
+      const compared = this.labels.has(by) ? [] : own.filter(({ success, labels }) => success !== null && labels.size === 1);
+      const equal = compared.filter(({ success, labels }) => labels.has(success)).length;
+      const counts = [true, false, null].map((wanted) => own.filter(({ success }) => success === wanted).length);
+      return h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, this.labels.has(by) && h("span", { class: "tag" }, "label"), " ", quoted(by, 80)),
+        counts.map((n) => h("td", { class: "number" }, n)),
+        this.labels.size > 0 && h("td", { class: "number" }, compared.length ? [h("strong", {}, `${percent(equal / compared.length)} %`), h("span", { class: "interval" }, ` ${equal} of ${compared.length}`)] : "–"),
+      );
+    });
+    const titles = ["Verdicts", "Success", "No success", "No verdict", this.labels.size > 0 && "As the label"].filter(Boolean);
+    return scroller("Verdicts by judge", h("table", { class: "figures judges" }, h("thead", {}, h("tr", {}, titles.map((title) => h("th", { scope: "col" }, title)))), h("tbody", {}, rows)));
   }
 
   // --- one task ---
@@ -125,12 +179,12 @@ class Episodes {
     const at = keys.indexOf(episode.key);
     const by = (step) => keys[at + step] && at >= 0 ? this.href(keys[at + step]) : null;
     const move = (step) => by(step) && (location.hash = by(step));
-    const link = (step, text) => (by(step) ? h("a", { class: "button", href: by(step) }, text) : h("span", { class: "button off" }, text));
+    const link = (step, text) => (by(step) ? h("a", { class: "button", href: by(step) }, text) : h("span", { class: "button off", "aria-hidden": "true" }, text));
     const facts = [
       episode.end && `End: ${words(episode.end)}`,
       episode.reached && !episode.verdicts[0]?.success && "Ever reached: yes",
       episode.helped > 0 && `Recorded acts in place of its own: ${episode.helped}`,
-      episode.calls > 0 && `Calls: ${episode.calls}`,
+      episode.calls > 0 && counted(episode.calls, "call"),
       episode.cost_usd !== null && `Cost: ${money(episode.cost_usd)} USD`,
     ];
     document.title = `${plain(episode.task || episode.id)} – seeact-offline`;
@@ -142,10 +196,11 @@ class Episodes {
         h("nav", { class: "asked", "aria-label": "Tasks" }, h("a", { class: "button", href: this.href() }, "All tasks"), link(-1, "Previous"), link(1, "Next"), at >= 0 && h("span", { class: "faint" }, `${at + 1} of ${keys.length}`)),
         h("h1", {}, quoted(episode.task || episode.id, 2000)),
         h("p", { class: "facts" }, [episode.website, episode.agent].filter(Boolean).map((text) => [quoted(text, 120), " · "]), h("bdi", {}, episode.id)),
-        h("p", { class: "outcome" }, verdicts(episode, true), facts.filter(Boolean).map((text) => h("span", {}, text))),
+        facts.some(Boolean) && h("p", { class: "outcome" }, facts.filter(Boolean).map((text) => h("span", {}, text))),
         episode.detail && h("p", { class: "problem" }, quoted(episode.detail, 1000)),
         episode.problems.map((text) => h("p", { class: "problem" }, quoted(text, 1000))),
         episode.answer !== null && h("section", { class: "answer", "aria-label": "Answer" }, h("h2", {}, "Answer"), long(episode.answer, { label: "answer" })),
+        h("section", { class: "verdicts", "aria-label": "Verdicts" }, h("h2", {}, "Verdicts"), episode.verdicts.length ? h("ul", {}, episode.verdicts.map((one) => verdict(one, episode.end))) : h("p", { class: "faint" }, "no verdict")),
         h("ol", { class: "frames" }, episode.frames.map((frame, place) => card(frame, place))),
       ),
     );
@@ -159,13 +214,37 @@ class Episodes {
   }
 }
 
-/** `whole`: with the reasons. */
-function verdicts(episode, whole = false) {
-  if (!episode.verdicts.length) return h("span", { class: "faint" }, "no verdict");
-  return episode.verdicts.map((one) => {
-    const mark = h("span", { class: one.success === null ? "faint" : one.success ? "yes" : "no" }, MARKS.get(one.success), " ", h("bdi", {}, verdictText(one)));
-    return h("span", { class: "verdict", title: one.detail || null }, mark, whole && one.detail && one.detail !== episode.end && [" ", quoted(one.detail, 300)]);
+const toned = (success) => (success === null ? "faint" : success ? "yes" : "no");
+
+/** The verdicts of one judge on one task: in words, or as marks where it was asked again. */
+function marks(verdicts) {
+  if (!verdicts.length) return h("span", { class: "faint" }, "·");
+  return verdicts.map(({ success, detail, outcome }) => {
+    const text = verdicts.length > 1 ? null : outcome ? words(outcome) : said(success);
+    return h("span", { class: toned(success), title: detail || words(outcome ?? "") || null }, MARKS.get(success), " ", text ?? h("span", { class: "unseen" }, said(success)));
   });
+}
+
+/** A verdict with its reason and the judge's reply. */
+function verdict(one, end) {
+  const facts = [
+    one.model,
+    one.k && `k ${one.k}`,
+    one.repeat > 1 && `repeat ${one.repeat}`,
+    one.n_pictures > 0 && counted(one.n_pictures, "picture"),
+    one.calls > 0 && counted(one.calls, "call"),
+    one.prompt_tokens > 0 && `${counted(one.prompt_tokens, "token")} in`,
+    one.completion_tokens > 0 && `${counted(one.completion_tokens, "token")} out`,
+    one.cost_usd !== null && one.cost_usd !== undefined && `${money(one.cost_usd)} USD`,
+  ].filter(Boolean);
+  return h(
+    "li",
+    { class: "card" },
+    h("p", {}, h("span", { class: toned(one.success) }, MARKS.get(one.success), " ", h("bdi", {}, verdictText(one))), one.label && [" ", h("span", { class: "tag" }, "label")], one.outcome && ` (${words(one.outcome)})`),
+    one.detail && one.detail !== end && h("p", {}, quoted(one.detail, 300)),
+    facts.length > 0 && h("p", { class: "faint" }, quoted(facts.join(" · "), 300)),
+    one.reply && h("details", { open: true }, h("summary", {}, "Reply"), long(one.reply, { first: 600, label: `Reply of ${cut(one.by, 60)}` })),
+  );
 }
 
 // --- a page and what was done on it ---

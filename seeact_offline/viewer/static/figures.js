@@ -1,7 +1,7 @@
 /** Figures of the steps that pass the filters, with intervals by tasks as scoring/inference.py makes them for fewer than 100 tasks. */
 
 import { LETTERS } from "./compare.js";
-import { count, cut, h, percent, quoted } from "./dom.js";
+import { count, cut, h, percent, quoted, scroller } from "./dom.js";
 
 const SAME = 1e-12;
 const WANTED = 0.975;
@@ -95,7 +95,7 @@ const mean = (values) => sum(values) / values.length;
 
 // --- of a table's rows ---
 
-const METRICS = [["element", "Element acc.", "element_accuracy"], ["f1", "Operation F1", "operation_f1"], ["success", "Step success", "step_success_rate"]];
+const METRICS = [["element", "Element Accuracy", "element_accuracy"], ["f1", "Operation F1", "operation_f1"], ["success", "Step SR", "step_success_rate"]];
 
 /** A metric of one run over some rows, null where no step has it. Steps that its protocol leaves out do not count. */
 function over(table, run, name, metric, rows) {
@@ -114,7 +114,7 @@ function over(table, run, name, metric, rows) {
   return known ? estimateOf([...tasks.values()], average) : null;
 }
 
-/** A table of the runs' figures over these rows, and of step success by website. */
+/** A table of the runs' figures over these rows, and of Step SR by website. */
 export function figuresOf(table, rows) {
   const runs = table.runs.map((_, run) => run);
   const named = (run) => [runs.length > 1 && h("span", { class: "letter" }, LETTERS[run]), quoted(table.index.runs[table.runs[run]].name, 40)];
@@ -155,9 +155,8 @@ function shown(figure) {
 }
 
 const figureTable = (heads, rows) =>
-  h(
-    "div",
-    { class: "wide" },
+  scroller(
+    "Figures of these steps",
     h(
       "table",
       { class: "figures" },

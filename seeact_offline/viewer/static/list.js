@@ -1,7 +1,12 @@
 /** All steps: the runs' figures, filters with counts, and a table. Only the visible rows are in the document. */
 
+<<<<<<< HEAD
 import { LETTERS, OVERLAP } from "./compare.js";
 import { count, cut, h, keepingFocus, money, quoted, replace, words } from "./dom.js";
+=======
+import { LETTERS } from "./compare.js";
+import { count, counted, cut, h, keepingFocus, money, quoted, replace, words } from "./dom.js";
+>>>>>>> 279e119
 import { briefFigures, figuresOf } from "./figures.js";
 import { TextSearch } from "./search.js";
 import { Filters, omit, without } from "./filters.js";
@@ -20,6 +25,8 @@ const MATRIX = { task: [[170, 4], [84, 4]], index: [[44, 0], [0, 0]], solvers: [
 /** Pixels above the filters where they stick. */
 const TOP = 61;
 const GAP = 12, EDGES = 30;
+/** Pixels of an outcome's mark with its letter and the space behind it, where a row is a card. */
+const MARK = 58;
 /** Runs from which on an outcome is its mark alone. */
 const MANY = 4;
 /** Columns to leave out, in this order, where space is short: they can still be sorted by, and the step shows them. */
@@ -118,10 +125,17 @@ export class ListView {
     this.body.classList.toggle("matrix", this.matrix);
     this.switch?.setAttribute("aria-pressed", this.matrix);
     const widths = this.columns.map((one) => this.#width(one));
+<<<<<<< HEAD
     // cells of a matrix give way where there are more runs than fit
     const fixed = (least) => (this.matrix ? `minmax(9px, ${least}px)` : `${least}px`);
     this.body.style.setProperty("--columns", widths.map(([least, share]) => (share ? `minmax(${least}px, ${share}fr)` : fixed(least))).join(" "));
     this.rowHeight = this.matrix ? 30 : NARROW.matches ? 92 + 30 * this.table.runs.length : 52;
+=======
+    this.body.style.setProperty("--columns", widths.map(([least, share]) => (share ? `minmax(${least}px, ${share}fr)` : `${least}px`)).join(" "));
+    // marks of many runs share lines
+    const lines = this.tight ? Math.ceil((this.table.runs.length * MARK) / ((this.body.clientWidth || innerWidth - 24) - 26)) : this.table.runs.length;
+    this.rowHeight = NARROW.matches ? 92 + 30 * lines : 52;
+>>>>>>> 279e119
     this.body.style.setProperty("--row", `${this.rowHeight}px`);
   }
 
@@ -135,7 +149,7 @@ export class ListView {
       return this.table.columns.filter((one) => shown.includes(name(one)));
     }
     const needs = (some) => some.reduce((sum, one) => sum + this.#width(one)[0] + GAP, 0);
-    this.tight = !NARROW.matches && this.table.runs.length >= MANY;
+    this.tight = this.table.runs.length >= MANY;
     // the longest names of outcomes fit where few other columns are wanted
     this.wide = this.table.runs.length * 222 + 420 < room;
     let columns = this.table.columns.filter((one) => one.name !== "cost" || one.keys().some((usd) => usd > 0));
@@ -172,7 +186,7 @@ export class ListView {
     const { rows, counts } = this.table.shown(state, this.texts);
     this.rows = rows;
     this.panel.update(state, counts);
-    replace(this.status, h("strong", {}, count(rows.length)), ` of ${count(this.table.n)} steps`, this.texts.status && h("span", { class: "faint" }, ` · ${this.texts.status}`));
+    replace(this.status, h("strong", {}, count(rows.length)), ` of ${counted(this.table.n, "step")}`, this.texts.status && h("span", { class: "faint" }, ` · ${this.texts.status}`));
     this.within.value = state.within;
     this.#chipsOf(state);
     this.#drawFigures();

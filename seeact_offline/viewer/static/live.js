@@ -1,6 +1,6 @@
 /** Progress of unfinished runs, loaded again and again. */
 
-import { count, h, money, percent, words } from "./dom.js";
+import { count, counted, h, money, percent, words } from "./dom.js";
 
 const EVERY_MS = 3000;
 
@@ -29,9 +29,9 @@ export function progress(run) {
   const { progress: held } = run;
   if (run.finished || !held) return null;
   const figures = [
-    ["element accuracy", held.element_accuracy],
-    ["operation F1", held.operation_f1],
-    ["step success", held.step_success],
+    ["Element Accuracy", held.element_accuracy],
+    ["Operation F1", held.operation_f1],
+    ["Step SR", held.step_success],
   ].filter(([, x]) => x !== null && x !== undefined);
   const failures = Object.entries(held.failures ?? {});
   return h(
@@ -41,7 +41,7 @@ export function progress(run) {
       "p",
       {},
       h("strong", {}, "Running: "),
-      `${count(held.done)}${held.of === null ? "" : ` of ${count(held.of)}`} steps done, ${count(held.failed)} failed to run`,
+      `${held.of === null ? counted(held.done, "step") : `${count(held.done)} of ${counted(held.of, "step")}`} done, ${count(held.failed)} failed to run`,
       held.cost_usd !== null && `, ${money(held.cost_usd)} USD`,
     ),
     held.of !== null && h("div", { class: "bar", "aria-hidden": "true" }, bar(held.done / Math.max(held.of, 1))),

@@ -146,7 +146,7 @@ function wrong(error) {
 async function start() {
   takeToken();
   history.scrollRestoration = "manual";
-  const place = h("div", { class: "place" });
+  const place = h("div", { class: "place" }, h("main", { class: "loading" }, h("p", { role: "status" }, "Loading …")));
   const top = header("");
   document.body.append(top, place);
   listen();

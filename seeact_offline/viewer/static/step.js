@@ -3,7 +3,7 @@
 import { LETTERS } from "./compare.js";
 import { loadIndex, loadStep, taskName } from "./data.js";
 import { brief, described, examples, groupName, labelOf, notes, operation, showCommand, turnOf, usage } from "./conversation.js";
-import { copier, count, cut, h, keepingFocus, long, quoted, replace, unknown, words } from "./dom.js";
+import { copier, count, counted, cut, h, keepingFocus, long, quoted, replace, unknown, words } from "./dom.js";
 import { elementTable } from "./elements.js";
 import { Filmstrip } from "./filmstrip.js";
 import { byPerson, outcomeChip } from "./list.js";
@@ -53,7 +53,7 @@ export class StepView {
     try {
       step = await loadStep(state.step);
     } catch (error) {
-      if (this.key === state.step) replace(this.element, this.#bar(), h("p", { class: "problem", role: "alert" }, error.message));
+      if (this.key === state.step) replace(this.element, this.#bar(), h("h1", {}, "This step cannot be shown"), h("p", { class: "problem", role: "alert" }, error.message));
       return;
     } finally {
       this.element.setAttribute("aria-busy", "false");
@@ -527,7 +527,7 @@ export class StepView {
     return h(
       "details",
       { class: "group", "data-group": name, open: last },
-      h("summary", {}, h("strong", {}, groupName(group, "")), h("span", { class: "faint" }, ` ${count(group.offered.length)} ${group.window ? "labels" : "offered"} · `, h("bdi", {}, picked))),
+      h("summary", {}, h("strong", {}, groupName(group, "")), h("span", { class: "faint" }, ` ${group.window ? counted(group.offered.length, "label") : `${count(group.offered.length)} offered`} · `, h("bdi", {}, picked))),
       h("p", {}, show),
       group.window && examples([group], `Messages before this one: ${count(group.examples.length)}`),
       Array.from({ length: turns }, (_, turn) => turnOf(group, turn)),

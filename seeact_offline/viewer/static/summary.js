@@ -3,27 +3,27 @@
 import { charts } from "./charts.js";
 import { LETTERS, pairedDifferences } from "./compare.js";
 import { fetchJson } from "./data.js";
-import { cut, h, money, percent, plain, quoted, words } from "./dom.js";
+import { cut, h, money, percent, plain, quoted, scroller, words } from "./dom.js";
 import { progress } from "./live.js";
 
 const METRICS = [
-  ["element_accuracy", "Element acc."],
+  ["element_accuracy", "Element Accuracy"],
   ["operation_f1", "Operation F1"],
-  ["step_success_rate", "Step success"],
+  ["step_success_rate", "Step SR"],
 ];
 /** Runs from which on each takes one line. */
 const MANY = 4;
 
 export function summary(app) {
   const { index, table } = app;
-  const heads = ["Run", ...METRICS.map(([, title]) => title), "Tasks done", "Cost"];
+  const heads = ["Run", ...METRICS.map(([, title]) => title), "Offline 0", "Cost", "Files", "Settings"];
   return h(
     "section",
     { class: "summary", "aria-label": "Figures" },
     index.is_sample && h("p", { class: "notice" }, h("strong", {}, "Bundled sample. "), "A small made-up data set to try things on: these figures are not the paper's."),
-    h(
-      "div",
-      { class: "runs-scroll" },
+    h("h1", { class: "unseen" }, "Steps of ", index.runs.map((run) => cut(run.name, 80)).join(", ")),
+    scroller(
+      "Figures of the runs",
       h(
         "table",
         { class: `figures runs${index.runs.length >= MANY ? " many" : ""}` },
@@ -47,15 +47,15 @@ function runRow(app, run, place) {
   const check = run.results && badge(index, place);
   const name = h("strong", {}, h("bdi", { title: plain(cut(run.name, 300)) }, cut(run.name, 80)));
   const letter = index.runs.length > 1 && shown >= 0 && h("span", { class: "letter" }, LETTERS[shown]);
-  const said = h("div", { class: "facts" }, quoted(facts.join(" · "), 400));
-  const isMany = index.runs.length >= MANY;
   return h(
     "tr",
     { class: shown >= 0 ? null : "unshown", "data-key": run.name },
-    h("th", { scope: "row" }, h("div", { class: "run-name" }, box, letter, name, check, first, isMany && said), !isMany && said),
-    METRICS.map(([id, title]) => h("td", { "data-title": title }, estimate(run.headlines[id]))),
-    h("td", { "data-title": "Tasks done" }, percent(results.task_success_rate?.offline0), results.task_success_rate && " %"),
-    h("td", { "data-title": "Cost" }, money(results.usage?.cost_usd), results.usage?.cost_usd !== undefined && results.usage?.cost_usd !== null && " USD"),
+    h("th", { scope: "row" }, h("div", { class: "run-name" }, box, letter, name)),
+    METRICS.map(([id]) => h("td", {}, estimate(run.headlines[id]))),
+    h("td", {}, percent(results.task_success_rate?.offline0), results.task_success_rate && " %"),
+    h("td", {}, money(results.usage?.cost_usd), results.usage?.cost_usd !== undefined && results.usage?.cost_usd !== null && " USD"),
+    h("td", {}, check),
+    h("td", { class: "facts" }, first, " ", quoted(facts.join(" · "), 400)),
   );
 }
 
@@ -126,9 +126,8 @@ function settings(index, shown) {
     "details",
     { class: "settings" },
     h("summary", {}, shown.length > 1 ? `Settings side by side, ${names.filter(differs).length} differ` : "Settings"),
-    h(
-      "div",
-      { class: "wide" },
+    scroller(
+      "Settings",
       h(
         "table",
         { class: "figures" },

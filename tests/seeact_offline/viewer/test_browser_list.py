@@ -220,7 +220,7 @@ def test_disagreements_come_first_below_the_paired_differences(two_runs: Tab) ->
     page = two_runs.list()
     assert set(two_runs.keys()[: len(DISAGREEING)]) == set(keys(DISAGREEING))
     told = " ".join(page.locator(".pairs").inner_text().split())
-    for wanted in ("B − A, step success rate", "−4.0", "−10.0 to +2.0", "0.210", "–, fewer than 6 tasks 0.500"):
+    for wanted in ("B − A, Step SR", "−4.0", "−10.0 to +2.0", "0.210", "–, fewer than 6 tasks 0.500"):
         assert wanted in told
     assert two_runs.faults == []
 

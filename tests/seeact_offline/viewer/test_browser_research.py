@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from seeact_offline.scoring import aggregate
+from tests.seeact_offline.viewer import toy_site
 from tests.seeact_offline.viewer.browsing import REAL_BROWSER, Tab, open_tab
 from tests.seeact_offline.viewer.toy_site import key_of, outcome_of
 
@@ -117,6 +120,28 @@ def test_the_list_of_five_runs_starts_above_the_fold_and_keeps_its_widths(five: 
     assert filters is not None
     assert (first["y"] + first["height"] < 800, filters["width"]) == (True, 232)
     assert page.locator(".window .row").first.locator(".chip").count() == 5
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_the_figures_of_ten_runs_scroll_beside_their_names(
+    browser: Any, toy_url: Callable[..., str], width: int
+) -> None:
+    with open_tab(browser, toy_url(n=N, n_runs=10), width=width) as tab:
+        page = tab.list()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        rows = page.locator(".runs tbody tr")
+        assert rows.count() == 10
+        box = page.get_by_role("group", name="Figures of the runs")
+        assert box.evaluate("one => one.scrollHeight <= one.clientHeight")
+        box.evaluate("one => one.scrollTo(one.scrollWidth, 0)")
+        name, last = (rows.last.locator(one).bounding_box() for one in ("th", "td:last-child"))
+        assert name is not None
+        assert last is not None
+        assert name["x"] >= 0
+        assert last["x"] + last["width"] <= width
+        page.locator(".settings > summary").click()
+        assert page.locator(".settings td").evaluate_all("all => Math.min(...all.map((one) => one.offsetWidth))") >= 120
+        assert tab.faults == []
 
 
 def test_five_runs_are_tabs_of_a_step(five: Tab) -> None:
@@ -313,6 +338,27 @@ def test_ids_commands_and_prompts_are_copied(browser: Any, url: str) -> None:
 
 
 # --- whole runs ---
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_no_label_of_a_chart_is_clipped(browser: Any, tmp_path: Path, width: int) -> None:
+    loss = {"steps": 12345, "macro": 0.2, "micro": 0.2}
+    site = toy_site.write_site(tmp_path / "site", n=8, n_runs=5)
+    index = json.loads((site / "index.json").read_text())
+    for run in index["runs"]:
+        run["results"]["waterfall"] = {"no_positive": loss, "ranker_miss": loss, "right_element_in_another_group": loss}
+    (site / "index.json").write_text(json.dumps(index))
+    with toy_site.serve(site) as url, open_tab(browser, url, width=width) as tab:
+        page = tab.list()
+        page.locator(".charts > summary").click()
+        clipped = """all => all.filter((one) => {
+          const [own, chart] = [one, one.closest("svg")].map((node) => node.getBoundingClientRect());
+          return own.left < chart.left - 1 || own.right > chart.right + 1 || own.bottom > chart.bottom + 2;
+        }).map((one) => one.textContent)"""
+        assert page.locator(".chart text").count() > 40
+        assert page.locator(".chart text").evaluate_all(clipped) == []
+        # nothing scrolls inside: all of a chart is on the page
+        assert page.locator(".chart-row").evaluate("one => one.scrollHeight <= one.clientHeight")
 
 
 def test_charts_and_settings_stand_above_the_list(tab: Tab) -> None:

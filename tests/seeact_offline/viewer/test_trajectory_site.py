@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,12 @@ import pytest
 
 from seeact_offline.dataset.rows import StoredScreenshot
 from seeact_offline.records import Box, Fault
+from seeact_offline.runs.config import EvalConfig
 from seeact_offline.trajectories import Trajectory, TrajectoryStep, Verdict, write_trajectories
+from seeact_offline.trajectories.judge_runs import judge
 from seeact_offline.viewer.server import serving
 from seeact_offline.viewer.trajectory_site import TrajectorySite
+from seeact_offline.viewer.whole_tasks import CHANGED, MISSING
 from tests.pages import picture
 from tests.seeact_offline.conftest import Cli
 from tests.seeact_offline.viewer.browsing import REAL_BROWSER, Tab, open_tab
@@ -65,7 +69,7 @@ class TestInABrowser:
     pytestmark = IN_A_BROWSER
 
     def test_the_list_is_filtered_by_end_and_verdict(self, opened: Tab) -> None:
-        assert opened.texts("tbody .task")[:2] == ["Task a", "Task b"]
+        assert opened.texts("tbody .task")[:2] == ["Task b", "Task a"]
         opened.page.select_option("select[name=end]", "limit")
         assert opened.texts("tbody .task") == ["Task b"]
         opened.page.select_option("select[name=end]", "")
@@ -103,6 +107,25 @@ class TestInABrowser:
         assert opened.page.locator("main img, main script").count() == 0
         assert opened.faults == []
 
+    def test_disagreements_come_first_and_a_task_shows_the_replies(
+        self, browser: Any, two_judges: tuple[Path, Path, Path]
+    ) -> None:
+        with serving(TrajectorySite(two_judges[1:])) as address, open_tab(browser, address.url, width=400) as tab:
+            tab.page.goto(address.url)
+            tab.page.wait_for_selector("tbody tr")
+            assert tab.texts("tbody .task") == ["Task b", "Task c", "Task a"]
+            assert tab.texts(".judges tbody tr")[1].split() == ["strict", "3", "0", "0", "66.7", "%", "2", "of", "3"]
+            tab.page.select_option("select[name=agreement]", "differs from the label")
+            assert tab.page.locator("h1").count() == 1
+            tab.page.click("text=Task b")
+            tab.page.wait_for_selector(".frames")
+            assert tab.texts(".verdicts pre") == [
+                "All is done.\nSUCCESS",
+                "Status: failure",
+            ]
+            assert tab.page.locator("h1").count() == 1
+            assert tab.faults == []
+
 
 def test_nothing_is_served_but_what_is_there(folder: Path) -> None:
     site = TrajectorySite([folder])
@@ -132,8 +155,90 @@ def test_a_copy_for_others_is_whole_and_of_the_bundled_websites_alone(folder: Pa
     assert cli("view", tmp_path / "own", "--bundle", tmp_path / "other", "--with-data").status == 0
 
 
-def test_recorded_steps_and_their_options_do_not_go_with_trajectories(folder: Path, tmp_path: Path, cli: Cli) -> None:
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "predictions.jsonl").write_text("")
-    assert "look at them apart" in cli("view", folder, tmp_path / "run").error
+@pytest.mark.slow
+def test_recorded_steps_and_their_options_do_not_go_with_trajectories(
+    folder: Path, sample_run: Path, tmp_path: Path, cli: Cli
+) -> None:
+    outcome = cli("view", folder, sample_run, "--bundle", tmp_path / "site")
+    assert f"whole tasks have a page of their own: seeact-offline view {folder}" in outcome.err
+    assert json.loads((tmp_path / "site" / "index.json").read_text())["mode"] == "runs"
     assert "is of recorded steps" in cli("view", folder, "--dataset", "sample").error
+
+
+# --- judged ---
+
+
+def judged(folder: Path, out: Path, name: str, replies: Mapping[str, str], **options: Any) -> Path:
+    """A folder of `judge` with a reply for each task."""
+
+    async def model(messages: Sequence[Any]) -> str:
+        text = "\n".join(one.text for one in messages)
+        return next(reply for task, reply in replies.items() if f"Task {task}" in text)
+
+    judge(folder, judge=name, config=EvalConfig(model=model, out=out), **options)
+    return out
+
+
+@pytest.fixture(scope="module")
+def two_judges(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
+    """Trajectories that a person labelled, and the verdicts of two judges on them: they part on b, and both differ from the label of c."""
+    path = tmp_path_factory.mktemp("judged")
+    verdicts = [("a", True), ("b", True), ("c", False)]
+    labelled = [trajectory(name, None, verdicts=(Verdict("Ann", ok, "person"),)) for name, ok in verdicts]
+    write_trajectories(path / "own", labelled)
+    yes, no = "Status: success", "Status: failure"
+    first = judged(path / "own", path / "first", "strict", dict.fromkeys("abc", "All is done.\nSUCCESS"))
+    second = judged(path / "own", path / "second", "agenttrek", {"a": yes, "b": no, "c": yes})
+    return path / "own", first, second
+
+
+def test_verdicts_of_several_judges_stand_beside_the_labels(two_judges: tuple[Path, Path, Path]) -> None:
+    _, first, second = two_judges
+    site = TrajectorySite([first, second])
+    episodes = read_json(site, "index.json")["episodes"]
+    assert [[(v["by"], v["success"], v["label"]) for v in one["verdicts"]] for one in episodes] == [
+        [("Ann", True, True), ("strict", True, False), ("agenttrek", True, False)],
+        [("Ann", True, True), ("strict", True, False), ("agenttrek", False, False)],
+        [("Ann", False, True), ("strict", True, False), ("agenttrek", True, False)],
+    ]
+    episode = read_json(site, f"episode/{episodes[1]['key']}.json")
+    assert [one.get("reply", "") for one in episode["verdicts"]][1:] == [
+        "All is done.\nSUCCESS",
+        "Status: failure",
+    ]
+    assert [frame["picture"] is not None for frame in episode["frames"]] == [True] * 3
+    assert episode["problems"] == []
+
+
+def test_verdicts_are_shown_without_their_trajectories_until_these_are_named(
+    two_judges: tuple[Path, Path, Path], tmp_path: Path
+) -> None:
+    own, first, _ = two_judges
+    verdicts, moved = shutil.copytree(first, tmp_path / "verdicts"), shutil.copytree(own, tmp_path / "moved")
+    manifest = json.loads((verdicts / "manifest.json").read_text())
+    manifest["settings"]["source"] = "nowhere/own"
+    (verdicts / "manifest.json").write_text(json.dumps(manifest))
+
+    def opened(*folders: Path) -> tuple[list[str], int]:
+        site = TrajectorySite(folders)
+        (*_, last) = read_json(site, "index.json")["episodes"]
+        episode = read_json(site, f"episode/{last['key']}.json")
+        return [*site.problems.values(), *episode["problems"]], len(episode["frames"])
+
+    problems, n_frames = opened(verdicts)
+    assert (n_frames, "name the folder of its trajectories" in problems[0], problems[1]) == (0, True, MISSING)
+    assert opened(verdicts, moved) == ([], 3)
+    assert str(tmp_path) not in TrajectorySite([verdicts]).get("index.json").content.decode()  # type: ignore[union-attr]
+
+
+def test_constructed_copies_and_changed_trajectories_are_told(tmp_path: Path) -> None:
+    write_trajectories(tmp_path / "own", [trajectory("a", True), trajectory("b", True)])
+    reply = dict.fromkeys("ab", "SUCCESS")
+    judged(tmp_path / "own", tmp_path / "out", "strict", reply, constructed=True)
+    site = TrajectorySite([tmp_path / "out"])
+    ids = {one["id"]: one["key"] for one in read_json(site, "index.json")["episodes"]}
+    assert {"a", "a~cut", "b~other_task"} <= ids.keys()
+    assert read_json(site, f"episode/{ids['a~cut']}.json")["problems"] == ["It was made from a real one: cut."]
+    write_trajectories(tmp_path / "own", [trajectory("a", True, answer="Another."), trajectory("b", True)])
+    site = TrajectorySite([tmp_path / "out"])
+    assert read_json(site, f"episode/{ids['a']}.json")["problems"] == [CHANGED]

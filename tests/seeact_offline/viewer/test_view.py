@@ -64,6 +64,19 @@ def test_without_a_name_all_runs_and_grids_of_the_working_folder_are_shown(
     assert [shown["name"] for shown in json.loads(Path("bundle/index.json").read_text())["runs"]] == ["cell", "one"]
 
 
+def test_scores_without_a_manifest_open_and_a_folder_of_something_else_is_named(
+    cli: Cli, run: Path, tmp_path: Path
+) -> None:
+    assert cli("score", run, "--out", tmp_path / "scored").status == 0
+    (tmp_path / "empty").mkdir()
+    outcome = cli("view", tmp_path / "empty", run, tmp_path / "scored", "--bundle", tmp_path / "bundle")
+    assert outcome.status == 0
+    assert f"{tmp_path / 'empty'} cannot be shown: it holds no run, no trajectories and no verdicts" in outcome.err
+    shown = json.loads((tmp_path / "bundle" / "index.json").read_text())["runs"]
+    assert [one["name"] for one in shown] == ["run", "scored"]
+    assert shown[0]["headlines"] == shown[1]["headlines"]
+
+
 def test_with_data_leaves_nothing_out(cli: Cli, run: Path, tmp_path: Path) -> None:
     outcome = cli("view", run, "--bundle", tmp_path / "bundle", "--with-data")
     assert (outcome.status, "left out" in outcome.err) == (0, False)
@@ -80,7 +93,7 @@ def test_with_data_leaves_nothing_out(cli: Cli, run: Path, tmp_path: Path) -> No
         (["RUN", "--second", "x"], "--second needs --annotate"),
         (["--annotate", "RUN"], "--annotate needs --out, a file for the answers"),
         (["--annotate", "RUN", "--out", "x", "--bundle", "y"], "--bundle cannot be combined with --annotate"),
-        (["nowhere"], "nowhere has no manifest.json; name the folder of a run"),
+        (["nowhere"], "nowhere cannot be shown: there is no such folder"),
     ],
 )
 def test_what_does_not_go_together_is_one_sentence(cli: Cli, words: list[str], said: str) -> None:

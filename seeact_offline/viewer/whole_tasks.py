@@ -1,0 +1,301 @@
+"""Whole tasks as the viewer reads them: trajectories, and what judges, people and programs say of each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from seeact_offline.dataset import open_split
+from seeact_offline.files.formats import FormatError, decoded
+from seeact_offline.files.journal import Journal
+from seeact_offline.files.named import read_regular
+from seeact_offline.records import InputError
+from seeact_offline.trajectories import (
+    Trajectory,
+    constructed_trajectories,
+    open_trajectories,
+    read_trajectories,
+    recorded_trajectories,
+)
+from seeact_offline.trajectories.judge_runs import trajectory_digest
+from seeact_offline.trajectories.judgements import LABELS, VERDICTS, Judgement, labels_of, read_judgements
+from seeact_offline.trajectories.run_trajectories import run_trajectories
+from seeact_offline.trajectories.trajectory_files import LINES
+from seeact_offline.viewer.run_data import reason_of
+
+EPISODES = "episodes.jsonl"
+PARTS = f"trajectories/*/{LINES}"
+"""The finished episodes of a run of `browse` that is not finished."""
+SITES, SAMPLE = "sites", "sample"
+"""The names of the bundled websites and of the bundled sample, whose pages may be given away."""
+CHANGED = "The trajectory has changed since it was judged."
+MISSING = "The trajectory is not at hand: its pages and actions cannot be shown."
+
+
+class EpisodeLine(msgspec.Struct, frozen=True):
+    """Facts of an episode of `browse` beyond its trajectory."""
+
+    annotation_id: str
+    end: str = ""
+    reached: bool | None = None
+    detail: str = ""
+    n_helped: int = 0
+    calls: int = 0
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """A verdict or a label, by a judge, a person or a program."""
+
+    by: str
+    success: bool | None
+    origin: str
+    is_label: bool
+    """True for what judges are compared with."""
+    detail: str = ""
+    judgement: Judgement | None = None
+    """The whole judgement, with its reply, of a folder of `judge`."""
+
+
+@dataclass(frozen=True, slots=True)
+class WholeTask:
+    """A trajectory of one of the folders, and what is said of it."""
+
+    folder: int
+    trajectory: Trajectory
+    opinions: tuple[Opinion, ...]
+    line: EpisodeLine | None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WholeTasks:
+    """What is read of folders of trajectories and of verdicts."""
+
+    names: tuple[str, ...]
+    """Names of the folders of trajectories."""
+    tasks: tuple[WholeTask, ...]
+    problems: Mapping[str, str]
+    """Name of a folder that cannot be shown, or not wholly -> why."""
+    is_bundled: bool
+    """True where all pages are those of the package."""
+
+
+@dataclass
+class _Group:
+    """A folder of trajectories with the verdicts of all folders on it."""
+
+    name: str
+    trajectories: Mapping[str, Trajectory] = field(default_factory=dict)
+    lines: Mapping[str, EpisodeLine] = field(default_factory=dict)
+    is_bundled: bool = False
+    is_named: bool = False
+    """False: only the trajectories that are judged are shown."""
+    judgements: list[Judgement] = field(default_factory=list)
+    labels: list[Judgement] = field(default_factory=list)
+
+
+def is_judged(folder: Path) -> bool:
+    """Tells whether a folder holds verdicts of `judge`."""
+    return (folder / VERDICTS).is_file()
+
+
+def holds_trajectories(folder: Path) -> bool:
+    """Tells whether a folder, which is no run over recorded steps, holds trajectories of a known format."""
+    if any(folder.glob(PARTS)):
+        return True
+    try:
+        return any(True for _ in open_trajectories(folder))
+    except InputError:
+        return False
+
+
+def read_whole_tasks(folders: Sequence[Path]) -> WholeTasks:
+    """Reads folders of trajectories and of `judge`; verdicts on the same trajectories stand together.
+
+    Raises InputError where no folder can be read.
+    """
+    groups: dict[object, _Group] = {}
+    problems: dict[str, str] = {}
+    for folder in [one for one in folders if not is_judged(one)]:
+        try:
+            groups[folder.resolve()] = _opened(folder, folder.resolve().name)
+        except InputError as error:
+            problems[str(folder)] = f"cannot be shown: {error}"
+    for folder in [one for one in folders if is_judged(one)]:
+        try:
+            judgements, labels = read_judgements(folder, "verdicts"), folder / LABELS
+            has_labels = labels.is_file() and labels.stat().st_size > 0
+            known = read_judgements(labels, "labels") if has_labels else []
+            group, problem = _judged_group(folder, judgements, groups)
+            group.judgements += judgements
+            group.labels += known
+            problems |= {str(folder): problem} if problem else {}
+        except InputError as error:
+            problems[str(folder)] = f"cannot be shown: {error}"
+    if not groups:
+        raise InputError("runs", sentence=next(f"{name} {why}" for name, why in problems.items()))
+    found = list(groups.values())
+    tasks = [task for place, group in enumerate(found) for task in _tasks(place, group, _names(found))]
+    return WholeTasks(_numbered(found), tuple(tasks), problems, all(one.is_bundled for one in found))
+
+
+def _opened(folder: Path, name: str) -> _Group:
+    """A folder of trajectories that is named. Raises InputError."""
+    known = {one.id: one for one in _trajectories(folder)}
+    return _Group(name, known, _episode_lines(folder), _is_bundled(folder), is_named=True)
+
+
+def _trajectories(folder: Path) -> Iterator[Trajectory]:
+    if (folder / LINES).is_file():
+        return read_trajectories(folder)
+    parts = [path.parent for path in sorted(folder.glob(PARTS))]
+    return chain.from_iterable(map(read_trajectories, parts)) if parts else open_trajectories(folder)
+
+
+def _episode_lines(folder: Path) -> dict[str, EpisodeLine]:
+    """The lines of a run of `browse`, by task; none for other folders. A line that is none of them says nothing."""
+    lines: dict[str, EpisodeLine] = {}
+    for line in Journal(folder / EPISODES).lines() if (folder / EPISODES).is_file() else ():
+        try:
+            one = decoded(line.text, EpisodeLine)
+        except FormatError:
+            continue
+        lines[one.annotation_id] = one
+    return lines
+
+
+# --- judged ---
+
+
+def _judged_group(folder: Path, judgements: Sequence[Judgement], groups: dict[object, _Group]) -> tuple[_Group, str]:
+    """The group of the trajectories that a folder of `judge` is on, one of `groups` or a new one; and what is wrong with it."""
+    settings, wanted = _settings(folder), {one.trajectory for one in judgements}
+    source = str(settings.get("source") or "")
+    path = _at_hand(folder, source)
+    key: object = path.resolve() if path is not None else source or folder.resolve()
+    if key in groups and wanted <= groups[key].trajectories.keys():
+        return groups[key], ""
+    known, why = _source_trajectories(source, path, judgements, settings.get("seed") or 0)
+    if not wanted & known.keys():
+        # trajectories that have moved are known by their ids
+        named = next((one for one in groups.values() if one.is_named and wanted & one.trajectories.keys()), None)
+        if named is not None:
+            return named, ""
+    group = groups.setdefault(key, _Group(Path(source).name or folder.resolve().name))
+    group.trajectories = {**known, **group.trajectories}
+    if path is not None and path.is_dir():
+        group.lines = _episode_lines(path)
+    group.is_bundled = bool(known) and (source == SAMPLE or (path is not None and _is_bundled(path)))
+    problem = f"is shown without pages and actions: {why}; name the folder of its trajectories beside it"
+    return group, "" if wanted & known.keys() else problem
+
+
+def _at_hand(folder: Path, source: str) -> Path | None:
+    """The path that a manifest names: as it stands, or from a folder above its own; None where there is nothing."""
+    if not source or source == SAMPLE:
+        return None
+    bases = (Path(), *folder.resolve().parents)
+    return next((base / source for base in bases if (base / source).exists()), None)
+
+
+def _source_trajectories(
+    source: str, path: Path | None, judgements: Sequence[Judgement], seed: int
+) -> tuple[dict[str, Trajectory], str]:
+    """The trajectories that were judged, by id, as `judge` reads them; or the reason why there are none."""
+    if path is None and source != SAMPLE:
+        return {}, f"there is no {source}" if source else "its manifest does not name them"
+    try:
+        known = {one.id: one for one in _read_source(path, {one.task for one in judgements})}
+        if not {one.trajectory for one in judgements} <= known.keys():
+            known = {one.id: one for one in constructed_trajectories([*known.values()], seed)} | known
+    except Exception as error:
+        # what another program wrote must not keep the verdicts from being looked at
+        return {}, reason_of(error)
+    return known, f"{source} holds others"
+
+
+def _read_source(path: Path | None, tasks: Collection[str]) -> Iterable[Trajectory]:
+    """`path`: None for the bundled sample. Of a data set, the `tasks` alone. Raises InputError."""
+    if path is None or path.is_file() or any(next(one.glob("*.parquet"), None) for one in (path, path / "data")):
+        return recorded_trajectories(open_split(SAMPLE if path is None else str(path), "all", tasks=tasks).steps())
+    return run_trajectories(path) if (path / "predictions.jsonl").is_file() else _trajectories(path)
+
+
+def _settings(folder: Path) -> Mapping[str, Any]:
+    """The settings of a manifest; empty where it has none that can be read."""
+    try:
+        settings = json.loads(read_regular(folder / "manifest.json"))["settings"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+    return settings if isinstance(settings, dict) else {}
+
+
+def _is_bundled(folder: Path) -> bool:
+    settings = _settings(folder)
+    return settings.get("places") == SITES or settings.get("dataset") == SAMPLE
+
+
+# --- what is said of a task ---
+
+
+def _tasks(place: int, group: _Group, names: Mapping[tuple[str, str, str], str]) -> Iterator[WholeTask]:
+    judged: dict[str, list[Judgement]] = {}
+    for one in group.judgements:
+        judged.setdefault(one.trajectory, []).append(one)
+    labels: dict[str, list[Judgement]] = {}
+    for one in group.labels:
+        labels.setdefault(one.trajectory, []).append(one)
+    for name in dict.fromkeys([*(group.trajectories if group.is_named else ()), *judged]):
+        some = judged.get(name, [])
+        trajectory = group.trajectories.get(name)
+        problem = ""
+        if trajectory is None:
+            trajectory, problem = Trajectory(name, some[0].task or name, "", agent=some[0].agent), MISSING
+        elif any(one.digest for one in some) and trajectory_digest(trajectory) not in {one.digest for one in some}:
+            problem = CHANGED
+        opinions = [*_own(trajectory, labels.get(name, [])), *(_of_judge(one, names) for one in some)]
+        yield WholeTask(place, trajectory, tuple(opinions), group.lines.get(name), problem)
+
+
+def _own(trajectory: Trajectory, labels: Sequence[Judgement]) -> list[Opinion]:
+    """The verdicts that a trajectory holds and the labels of it, labels first, each once."""
+    own = {(one.judge, one.verdict) for one in labels_of([trajectory])}
+    found = [Opinion(v.by, v.success, v.origin, (v.by, v.success) in own, v.detail) for v in trajectory.verdicts] + [
+        Opinion(one.judge, one.verdict, one.source, True, one.detail)
+        for one in labels
+        if (one.judge, one.verdict) not in own
+    ]
+    return sorted(found, key=lambda one: not one.is_label)
+
+
+def _of_judge(one: Judgement, names: Mapping[tuple[str, str, str], str]) -> Opinion:
+    return Opinion(names[one.judge, one.model, one.k], one.verdict, "model", False, one.detail, one)
+
+
+def _names(groups: Sequence[_Group]) -> dict[tuple[str, str, str], str]:
+    """(judge, model, k) -> the judge's name, with model and k where the judge has several of them."""
+    all_kinds = {(one.judge, one.model, one.k) for group in groups for one in group.judgements}
+    names = {}
+    for judge, model, k in all_kinds:
+        own = [one for one in all_kinds if one[0] == judge]
+        parts = [
+            judge or "judge",
+            *([model] if len({one[1] for one in own}) > 1 and model else []),
+            *([f"k {k}"] if len({one[2] for one in own}) > 1 and k else []),
+        ]
+        names[judge, model, k] = ", ".join(parts)
+    return names
+
+
+def _numbered(groups: Sequence[_Group]) -> tuple[str, ...]:
+    """Each folder's name, with a number where several have the same."""
+    names = [group.name for group in groups]
+    return tuple(f"{name} ({place})" if names.count(name) > 1 else name for place, name in enumerate(names, 1))
