@@ -99,7 +99,7 @@ def _released_status(text: str) -> bool:
 
 
 def read_points(text: str) -> tuple[str, ...]:
-    """The points that a reply lists: its numbered lines, or else those with bullets; lines below one without a mark belong to it.
+    r"""The points that a reply lists: its numbered lines, or else those with bullets; lines below one without a mark belong to it.
 
     A reply without such lines is one point, an empty one none.
 
