@@ -1,12 +1,7 @@
 /** All steps: the runs' figures, filters with counts, and a table. Only the visible rows are in the document. */
 
-<<<<<<< HEAD
 import { LETTERS, OVERLAP } from "./compare.js";
-import { count, cut, h, keepingFocus, money, quoted, replace, words } from "./dom.js";
-=======
-import { LETTERS } from "./compare.js";
 import { count, counted, cut, h, keepingFocus, money, quoted, replace, words } from "./dom.js";
->>>>>>> 279e119
 import { briefFigures, figuresOf } from "./figures.js";
 import { TextSearch } from "./search.js";
 import { Filters, omit, without } from "./filters.js";
@@ -125,17 +120,12 @@ export class ListView {
     this.body.classList.toggle("matrix", this.matrix);
     this.switch?.setAttribute("aria-pressed", this.matrix);
     const widths = this.columns.map((one) => this.#width(one));
-<<<<<<< HEAD
     // cells of a matrix give way where there are more runs than fit
     const fixed = (least) => (this.matrix ? `minmax(9px, ${least}px)` : `${least}px`);
     this.body.style.setProperty("--columns", widths.map(([least, share]) => (share ? `minmax(${least}px, ${share}fr)` : fixed(least))).join(" "));
-    this.rowHeight = this.matrix ? 30 : NARROW.matches ? 92 + 30 * this.table.runs.length : 52;
-=======
-    this.body.style.setProperty("--columns", widths.map(([least, share]) => (share ? `minmax(${least}px, ${share}fr)` : `${least}px`)).join(" "));
     // marks of many runs share lines
     const lines = this.tight ? Math.ceil((this.table.runs.length * MARK) / ((this.body.clientWidth || innerWidth - 24) - 26)) : this.table.runs.length;
-    this.rowHeight = NARROW.matches ? 92 + 30 * lines : 52;
->>>>>>> 279e119
+    this.rowHeight = this.matrix ? 30 : NARROW.matches ? 92 + 30 * lines : 52;
     this.body.style.setProperty("--row", `${this.rowHeight}px`);
   }
 
