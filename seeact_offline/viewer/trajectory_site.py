@@ -81,6 +81,7 @@ class TrajectorySite:
             "task": one.task,
             "website": one.website,
             "agent": one.agent,
+            "constructed": one.constructed,
             "steps": len(one.actions),
             "end": line.end,
             "reached": line.reached,
@@ -108,7 +109,7 @@ class TrajectorySite:
 
 def _problems(task: WholeTask) -> list[str]:
     one = task.trajectory
-    made = [f"It was made from a real one: {one.constructed}."] if one.constructed else []
+    made = [f"It was made from a real one: {one.constructed}."] if one.constructed not in ("", "none") else []
     return [
         *([task.problem] if task.problem else []),
         *(f"{fault.name}: {fault.detail}" for fault in one.faults),

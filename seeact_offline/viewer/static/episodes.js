@@ -134,7 +134,7 @@ class Episodes {
       h(
         "tr",
         { "data-key": one.key },
-        h("th", { scope: "row", class: "task" }, h("a", { href: this.href(one.key) }, quoted(one.task || one.id, 240))),
+        h("th", { scope: "row", class: "task" }, h("a", { href: this.href(one.key) }, quoted(one.task || one.id, 240)), one.constructed && one.constructed !== "none" && [" ", h("span", { class: "tag" }, words(one.constructed))]),
         this.judges.map((by) => h("td", { class: "number" }, marks(one.verdicts.filter((verdict) => verdict.by === by)))),
         has.end && h("td", {}, words(one.end)),
         h("td", { class: "number" }, one.steps),
