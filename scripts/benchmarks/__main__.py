@@ -46,7 +46,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--dir", type=Path, help="folder for up to 3 GB of scratch files (default: the system's)")
     parser.add_argument("--n", type=int, default=2000, help="steps: number of steps (default: %(default)s)")
     parser.add_argument("--scored-steps", type=int, default=15_000, help="scoring: steps a run (default: %(default)s)")
-    parser.add_argument("--splits", type=int, default=1000, help="intervals: splits a cell (default: %(default)s)")
+    parser.add_argument("--splits", type=int, default=2500, help="intervals: splits a cell (default: %(default)s)")
     parser.add_argument("--engine-steps", type=int, default=1000, help="engine: steps (default: %(default)s)")
     parser.add_argument("--ranker-steps", type=int, default=2, help="cross-encoder: steps (default: %(default)s)")
     parser.add_argument(
