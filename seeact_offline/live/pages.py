@@ -250,7 +250,7 @@ class LiveSession:
 
     @property
     def address(self) -> str:
-        """Of the active tab, without the host of a folder that is served here."""
+        """The address of the active tab, without the host of a folder that is served here."""
         return self.page.url.removeprefix(self.base)
 
     def picture(self, whole: bool = False) -> bytes:

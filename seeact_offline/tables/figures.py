@@ -101,7 +101,7 @@ def shortened(text: str) -> str:
 
 
 class Style(NamedTuple):
-    """How a run is drawn: runs of one colour differ in all else."""
+    """The look of a run: runs of one colour differ in all else."""
 
     colour: str
     marker: str

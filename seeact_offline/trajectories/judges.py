@@ -175,7 +175,7 @@ def _ruling(judge: str, reply: str, n_pictures: int) -> Ruling:
 
 @dataclass(frozen=True, slots=True)
 class _Evidence:
-    """What WebJudge's first two steps find."""
+    """The findings of WebJudge's first two steps."""
 
     points: str
     """The model's reply about the points that must hold."""
