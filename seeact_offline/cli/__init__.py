@@ -119,6 +119,7 @@ def _run_verb(words: Sequence[str]) -> int:
     if unknown:
         args.verb_parser.unknown(unknown)
     _show_library_logs(args.log_level)
+    _hide_secrets(args)
     try:
         return int(args.run(args))
     except SeeActError as error:
@@ -130,6 +131,15 @@ def _run_verb(words: Sequence[str]) -> int:
         return INTERRUPTED
     except OSError as error:
         return report_error(f"{error.filename or 'a file'} cannot be used: {error.strerror or error}", args.debug)
+
+
+def _hide_secrets(args: argparse.Namespace) -> None:
+    """Hides the secrets of addresses, which a run's command repeats also where its model asks no server."""
+    for name, url in vars(args).items():
+        if name.endswith("base_url") and isinstance(url, str):
+            from seeact_offline.models.address import address_of
+
+            address_of(url)
 
 
 def _show_library_logs(level: str) -> None:

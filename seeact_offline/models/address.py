@@ -64,13 +64,13 @@ def find_server(base_url: str | None) -> Server:
         check_key_goes_with(VARIABLE)
     given = base_url if base_url is not None else from_environment or OPENAI_URL
     parts = _split(given, "base_url" if base_url is not None else VARIABLE)
+    _hide_all(parts)
     if base_url is not None and "@" in parts.netloc:
         raise ModelSpecError(
             "base_url",
             "a URL without user and password, which others can read off a command line",
             f"{_safe(given)}; put the whole URL into the environment variable {VARIABLE} instead",
         )
-    _hide_all(parts)
     bare = parts._replace(query="", fragment="")
     return Server(
         url=bare.geturl(),

@@ -66,3 +66,20 @@ def test_an_address_of_the_file_never_gets_the_key_of_the_process(cli: Cli, monk
     Path(".env").write_text("SEEACT_BASE_URL=http://127.0.0.1:9/v1\n")
     done = cli("eval", "--model", "openai/m", "--limit", 1, "--out", "run")
     assert (done.status, "SEEACT_BASE_URL is in .env alone" in done.error) == (2, True), done.error
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:9/v1?key=abcdefgh12345678zz", "http://me:abcdefgh12345678zz@127.0.0.1:9/v1"]
+)
+@pytest.mark.parametrize("is_typed", [False, True])
+def test_secrets_of_an_address_are_written_nowhere_though_the_model_asks_no_server(
+    url: str, is_typed: bool, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("--base-url", url) if is_typed else ()
+    if not is_typed:
+        monkeypatch.setenv("SEEACT_BASE_URL", url)
+    done = cli("eval", "--limit", 1, "--out", "run", *words)
+    assert done.status == 0, done.error
+    written = "".join(path.read_text() for path in Path("run").glob("*.*") if path.suffix in (".json", ".jsonl", ".md"))
+    assert "abcdefgh12345678zz" not in written + done.out + done.err
+    assert "BASE_URL=" in written or "--base-url" in written
