@@ -19,7 +19,9 @@ def executed(path: Path) -> NotebookNode:
     Raises CellExecutionError for a cell that fails.
     """
     notebook = nbformat.read(path, as_version=4)
-    client = NotebookClient(notebook, timeout=240, record_timing=False, resources={"metadata": {"path": str(FOLDER)}})
+    folder = {"metadata": {"path": str(FOLDER)}}
+    # a kernel sends one printed text in one or more pieces, as it pleases
+    client = NotebookClient(notebook, timeout=240, record_timing=False, coalesce_streams=True, resources=folder)
     client.execute()
     for cell in notebook.cells:
         if cell.cell_type == "code":

@@ -118,6 +118,8 @@ def _steps(browser: Browser, folder: Path) -> list[Line]:
         # every other one: the page asks for the next step beforehand
         keys = json.loads(server.get("index.json"))["keys"][::2]
         tab.list()
+        # the list asks for its first step by itself
+        tab.page.wait_for_timeout(700)
         cold = [_open(tab, key) for key in keys]
         warm = [_open(tab, key) for key in keys]
         memory = server.memory_mib

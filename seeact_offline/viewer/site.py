@@ -220,12 +220,12 @@ def _check(entry: RunEntry) -> dict[str, Any] | None:
 
 def _replies(state: _State) -> dict[str, list[str]]:
     """The replies of all runs to each step, by its name: what the list searches."""
-    runs = [one.run for one in state.entries]
-    found = {name: [_prediction(run, key) for run in runs] for name, key in state.keys.items()}
-    return {
-        name: ["\n".join(reply for group in one.groups for reply in group.replies) if one else "" for one in some]
-        for name, some in found.items()
-    }
+    return {name: [_said(one.run, key) for one in state.entries] for name, key in state.keys.items()}
+
+
+def _said(run: RunSnapshot, key: StepKey) -> str:
+    prediction = _prediction(run, key)
+    return "" if prediction is None else "\n".join(reply for one in prediction.groups for reply in one.replies)
 
 
 def _prediction(run: RunSnapshot, key: StepKey) -> Prediction | None:

@@ -1,7 +1,7 @@
 /** Charts of finished runs, from their results: where steps are lost, how far the ranker lets them come, and its recall. */
 
 import { LETTERS } from "./compare.js";
-import { h, percent, words } from "./dom.js";
+import { h, percent, replace, words } from "./dom.js";
 
 const LINE = 22, WIDTH = 560, GAP = 8;
 const FONT = 12;
@@ -18,17 +18,24 @@ const room = () => Math.max(280, Math.min(WIDTH, innerWidth - 64));
 
 export function charts(index, shown) {
   const runs = shown.map((place, i) => ({ ...index.runs[place], letter: shown.length > 1 ? LETTERS[i] : "", place: i })).filter((run) => run.results);
-  const drawn = [...runs.map(waterfall), recall(runs)].filter(Boolean);
-  if (!drawn.length) return null;
-  return h("details", { class: "charts" }, h("summary", {}, "Charts: losses, ceiling, recall"), h("div", { class: "chart-row" }, drawn));
+  const drawn = h("div", { class: "chart-row" });
+  // drawn once they are wanted: to measure their names, the browser has to lay out the page
+  const draw = () => drawn.childElementCount || replace(drawn, runs.map(waterfall), recall(runs));
+  const hasChart = runs.some((run) => lossesOf(run).length || pointsOf(run).length > 1);
+  return hasChart && h("details", { class: "charts", on: { toggle: draw } }, h("summary", {}, "Charts: losses, ceiling, recall"), drawn);
 }
 
 const kindOf = (run) => run.headlines.step_success_rate?.average ?? run.headlines.operation_f1?.average ?? "macro";
 
+/** Each cause with its losses, and the points of the recall curve. */
+const lossesOf = (run) => Object.entries(run.results.waterfall ?? {}).filter(([, loss]) => typeof loss?.[kindOf(run)] === "number");
+const pointsOf = ({ results }) => Object.entries(results.recall_at_k ?? {}).map(([k, share]) => [Number(k), share]).filter(([k, share]) => k > 0 && typeof share === "number").sort((a, b) => a[0] - b[0]);
+
 /** Bars from all steps to those that succeed, with the ceiling, what a perfect model would reach, as a line. */
-function waterfall({ results, letter, name, ...run }) {
+function waterfall(run) {
+  const { results, letter, name } = run;
   const kind = kindOf(run);
-  const losses = Object.entries(results.waterfall ?? {}).filter(([, loss]) => typeof loss?.[kind] === "number");
+  const losses = lossesOf(run);
   if (!losses.length) return null;
   let left = 1;
   const bars = losses.map(([cause, loss]) => ({ name: `${words(cause)} (${loss.steps})`, from: (left -= loss[kind]), size: loss[kind], class: "loss", said: `−${percent(loss[kind])}` }));
@@ -63,10 +70,10 @@ function waterfall({ results, letter, name, ...run }) {
 /** Share of the steps whose right element is among the first k, of each run; the same curve once. */
 function recall(runs) {
   const curves = new Map();
-  for (const { results, letter } of runs) {
-    const points = Object.entries(results.recall_at_k ?? {}).map(([k, share]) => [Number(k), share]).filter(([k, share]) => k > 0 && typeof share === "number").sort((a, b) => a[0] - b[0]);
+  for (const run of runs) {
+    const points = pointsOf(run);
     const like = JSON.stringify(points);
-    if (points.length > 1) curves.set(like, { points, letters: [...(curves.get(like)?.letters ?? []), letter] });
+    if (points.length > 1) curves.set(like, { points, letters: [...(curves.get(like)?.letters ?? []), run.letter] });
   }
   if (!curves.size) return null;
   const [height, bottom, left, width] = [200, 170, 46, room()];

@@ -43,6 +43,9 @@ export function loadStep(key) {
   return known;
 }
 
+/** Loads a step that may be wanted next, once the browser has nothing else to do. */
+export const loadAhead = (key) => (window.requestIdleCallback ?? setTimeout)(() => loadStep(key).catch(() => {}));
+
 /** Loads every step anew from now on. */
 export const forgetSteps = () => steps.clear();
 

@@ -126,7 +126,7 @@ export function long(text, { first = 1200, label = "text" } = {}) {
   const shown = h("pre", { class: "long", tabindex: 0, role: "group", "aria-label": label }, h("span", {}, begun));
   if (begun.length === held.length) return shown;
   let place = begun.length;
-  const left = () => `${(held.length - place).toLocaleString("en")} of ${held.length.toLocaleString("en")} characters left`;
+  const left = () => `${count(held.length - place)} of ${count(held.length)} characters left`;
   const button = h("button", { class: "quiet", type: "button" }, `Show all: ${left()}`);
   button.addEventListener("click", () => {
     const slice = whole(held, place, Math.min(held.length, place + SLICE));
@@ -167,7 +167,8 @@ export function percent(x) {
   const share = Number((100 * x).toFixed(9)) + 0;
   return (Math.abs(share) % 1 === 0.25 ? share - Math.sign(share) * 0.01 : share).toFixed(1);
 }
-export const count = (n) => Number(n).toLocaleString("en");
+const grouped = new Intl.NumberFormat("en");
+export const count = (n) => grouped.format(n);
 /** "1 step", "1,234 steps". */
 export const counted = (n, one, many = `${one}s`) => `${count(n)} ${Number(n) === 1 ? one : many}`;
 export const money = (usd) => (usd === null || usd === undefined ? "–" : usd === 0 ? "0" : usd < 0.01 ? usd.toFixed(5) : usd.toFixed(4));

@@ -310,8 +310,8 @@ export class ListView {
   }
 
   #draw() {
-    if (!this.element.isConnected) return;
-    const above = Math.max(0, -this.spacer.getBoundingClientRect().top);
+    // before it is in the document its top is shown, so that the browser lays it out once, with its rows
+    const above = this.element.isConnected ? Math.max(0, -this.spacer.getBoundingClientRect().top) : 0;
     const many = Math.max(ROWS, Math.ceil(innerHeight / this.rowHeight) + 8);
     const start = Math.max(0, Math.min(Math.floor(above / this.rowHeight) - 6, this.rows.length - many));
     const places = new Map();

@@ -1,7 +1,7 @@
 /** One step: the page with its boxes, the questions, the replies and the right answer. */
 
 import { LETTERS } from "./compare.js";
-import { loadIndex, loadStep, taskName } from "./data.js";
+import { loadAhead, loadIndex, loadStep, taskName } from "./data.js";
 import { brief, described, examples, groupName, labelOf, notes, operation, showCommand, turnOf, usage } from "./conversation.js";
 import { copier, count, counted, cut, h, keepingFocus, long, quoted, replace, unknown, words } from "./dom.js";
 import { elementTable } from "./elements.js";
@@ -104,7 +104,7 @@ export class StepView {
 
   #prepareNext() {
     const next = this.#neighbour(1);
-    if (next) (window.requestIdleCallback ?? setTimeout)(() => loadStep(next).catch(() => {}));
+    if (next) loadAhead(next);
   }
 
   #toSearch() {

@@ -166,7 +166,7 @@ SOLVERS = [sum(outcome_of(run, row) == "success" for run in range(ELEVEN)) for r
 @pytest.fixture
 def eleven(browser: Any, toy_url: Callable[..., str]) -> Callable[[int], Any]:
     """Eleven runs of 1,000 steps in a window of a width."""
-    return lambda width: open_tab(browser, toy_url(n=STEPS, n_runs=ELEVEN, steps=2), width=width)
+    return lambda width: open_tab(browser, toy_url(n=STEPS, n_runs=ELEVEN), width=width)
 
 
 @pytest.mark.parametrize("width", [1280, 400])
@@ -351,6 +351,7 @@ def test_no_label_of_a_chart_is_clipped(browser: Any, tmp_path: Path, width: int
     with toy_site.serve(site) as url, open_tab(browser, url, width=width) as tab:
         page = tab.list()
         page.locator(".charts > summary").click()
+        page.wait_for_selector(".chart")
         clipped = """all => all.filter((one) => {
           const [own, chart] = [one, one.closest("svg")].map((node) => node.getBoundingClientRect());
           return own.left < chart.left - 1 || own.right > chart.right + 1 || own.bottom > chart.bottom + 2;
