@@ -33,7 +33,7 @@ export function turnOf(group, turn) {
   const reply = group.replies[turn];
   return h(
     "section",
-    { class: group.window ? "turn windowed" : "turn", "aria-label": `Turn ${turn + 1}` },
+    { class: group.window ? "turn windowed" : "turn" },
     !group.window && h("h3", {}, `Turn ${turn + 1}`),
     image && sent(image, `Picture sent in turn ${turn + 1}`),
     h("h4", {}, "Asked", prompt && copier("Copy prompt", prompt)),

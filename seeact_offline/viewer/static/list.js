@@ -13,7 +13,7 @@ const TYPED_MS = 60;
 /** Least pixels of each column, and its share of the remaining space. */
 const WIDTHS = {
   task: [190, 4], index: [50, 0], website: [84, 1], domain: [84, 1], op: [76, 0], n_actions: [62, 0], agreement: [140, 1], solvers: [72, 0],
-  outcome: [150, 1], wide: [222, 1], tight: [44, 0], element: [70, 0], f1: [58, 0], rank: [52, 0], cost: [66, 0],
+  outcome: [150, 1], wide: [244, 1], tight: [44, 0], element: [70, 0], f1: [58, 0], rank: [52, 0], cost: [66, 0],
 };
 /** The same of the matrix, in a wide window and in a narrow one: it fits eleven runs in 400 pixels. */
 const MATRIX = { task: [[170, 4], [84, 4]], index: [[44, 0], [0, 0]], solvers: [[50, 0], [22, 0]], outcome: [[28, 0], [20, 0]] };
@@ -141,7 +141,7 @@ export class ListView {
     const needs = (some) => some.reduce((sum, one) => sum + this.#width(one)[0] + GAP, 0);
     this.tight = this.table.runs.length >= MANY;
     // the longest names of outcomes fit where few other columns are wanted
-    this.wide = this.table.runs.length * 222 + 420 < room;
+    this.wide = this.table.runs.length * WIDTHS.wide[0] + 420 < room;
     let columns = this.table.columns.filter((one) => one.name !== "cost" || one.keys().some((usd) => usd > 0));
     for (const spared of SPARED) {
       if (NARROW.matches || needs(columns) <= room) break;
