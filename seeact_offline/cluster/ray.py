@@ -287,7 +287,8 @@ def _connect(ray: Any, address: str | None, own_cpus: int) -> None:
         for module in loaded_modules():
             # workers cannot import it
             ray.cloudpickle.register_pickle_by_value(module)
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except Exception as error:
+        # Ray raises a bare Exception where its processes do not start in time
         where = "a Ray on this machine" if address is None else f"the Ray at {address}"
         raise InputError(
             "address",

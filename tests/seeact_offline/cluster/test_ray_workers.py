@@ -156,6 +156,22 @@ def test_what_is_no_ray_is_not_waited_for(
 
 
 @needs_ray
+def test_a_ray_that_does_not_start_in_time_is_one_sentence(
+    cli: Cli, sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import ray
+
+    def busy(**_: object) -> None:
+        # as ray's node.py has it
+        raise Exception("The current node timed out during startup.")
+
+    monkeypatch.setattr(ray, "init", busy)
+    words = ("--ranker", "bm25", "--out", tmp_path / "s.parquet", "--engine", "ray")
+    error = cli("rank", "--dataset", sample.dataset, *words).error
+    assert "cannot use a Ray on this machine: The current node timed out during startup" in error
+
+
+@needs_ray
 def test_without_ray_the_extra_is_named(
     cli: Cli, sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
