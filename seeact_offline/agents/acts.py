@@ -36,7 +36,7 @@ ENDINGS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Acts that answer no step -> the name of the failure; docs/glossary.md says what each means."""
-IDLE = frozenset({"press", "wait", "zoom"})
+IDLE = frozenset({"press", "wait", "zoom", "clear"})
 """Acts that are passed over where others follow."""
 
 
@@ -116,15 +116,18 @@ class Fold:
 
 
 def _joined(first: Act, later: Sequence[Act]) -> Act:
-    """The first act with what the next adds: a click's place to typing, a pointer's place to a click without one."""
+    """The first act with what the next adds: a click's place to typing, a pointer's place to what is done there."""
     for act in later:
+        if first.kind == "hover" and act.kind in ("scroll", "drag"):
+            return act
         if first.kind not in CLICKS or first.place is None or (act.place is not None and act.place != first.place):
             break
         if act.kind in ("type", "select"):
             return replace(act, place=first.place)
-        if first.kind != "hover" or act.kind not in CLICKS:
+        if act.kind not in CLICKS:
             break
-        first = replace(act, place=first.place)
+        # clicked again, to select what is in a field before it is typed over
+        first = replace(act, place=first.place) if first.kind == "hover" else first
     return first
 
 

@@ -12,7 +12,7 @@ from seeact_offline.agents.acts import Act, Answer, Fold, Kind, Unreadable, answ
 from seeact_offline.agents.notations import acts_in, unwrapped
 from seeact_offline.agents.screens import Frame, Point, Resize, Shown, Size
 from seeact_offline.records import ShownPicture
-from seeact_offline.replies.words import without_thoughts
+from seeact_offline.replies.words import without_end_tokens, without_thoughts
 
 Reader = Callable[[str], Sequence[Act]]
 MOST_CHARACTERS = 20_000
@@ -99,7 +99,7 @@ class Agent:
             if not found:
                 raise Unreadable("no act")
             return found
-        text = _without_cut_numbers(without_thoughts(text[-MOST_CHARACTERS:]))
+        text = _without_cut_numbers(without_end_tokens(without_thoughts(text[-MOST_CHARACTERS:])))
         try:
             return self.read_own(text)
         except Unreadable as error:

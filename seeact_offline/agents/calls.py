@@ -14,19 +14,25 @@ from typing import Any
 _NAME = re.compile(r"(?<![\w.])(?:(?![A-Za-z_])[\w.])*+(?P<name>[A-Za-z_][\w.]*+)\s*+\(")
 """A name and the bracket that opens a call. It is looked for once in a run of letters, not from each of them."""
 _KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(?!=)")
+_PREFIX = re.compile(r"[rRfFuU](?=['\"])")
+"""The letter before a text in Python's quotes."""
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_PERCENT = re.compile(r"\d\s?[%\uff05]")
 _ENDS_TEXT = re.compile(r"\s*(?:[)\]}]|,\s*(?:[A-Za-z_]\w*\s*=|['\"\d(\[<-])|$)")
 """Characters after the quote that ends a text, which tell it from an apostrophe inside."""
 _CONSTANTS = {"true": True, "false": False, "null": None}
 _LONG_NUMBER = re.compile(r"0[xXoObB][0-9a-fA-F_]{1000}")
 """A number that Python reads, as it is not decimal, and then writes for nobody: it writes 4,300 digits at most."""
-_WORDS = re.compile(r"\b(true|false|null)\b")
+_WORDS = re.compile(r"'(?:\\.|[^'\\])*+'|\"(?:\\.|[^\"\\])*+\"|\b(true|false|null)\b", re.DOTALL)
+"""Words of JSON, and the texts in quotes in which they stay as they are."""
 _BARE_KEY = re.compile(r"([{,]\s*)([A-Za-z_]\w*)(?=\s*:)")
 _CLOSERS = {"{": "}", "[": "]", "(": ")"}
 MOST_NUMBER = 1e9
 MOST_DEPTH = 50
 MOST_VALUES = 200
 """Brackets of one reply that are looked at."""
+MOST_MENDED = 2_000
+"""Characters of a value whose closing brackets are put right."""
 MOST_UNCLOSED = 20
 """Those of them that nothing closes: each is looked at up to the end of the reply."""
 
@@ -41,6 +47,10 @@ class Call:
     named: Mapping[str, str] = field(default_factory=dict)
     start: int = 0
     """Position in the text where it begins."""
+    end: int = 0
+    """Position behind its closing bracket."""
+    is_tight: bool = True
+    """False where blanks stand before its bracket, as in prose: `search (top right)`."""
 
     @property
     def verb(self) -> str:
@@ -58,7 +68,8 @@ def calls_in(text: str) -> list[Call]:
     found, at = [], 0
     while (match := _NAME.search(text, at)) is not None:
         positional, named, at = _arguments(text, match.end())
-        found.append(Call(match["name"], tuple(positional), named, match.start("name")))
+        is_tight = match.end("name") + 1 == match.end()
+        found.append(Call(match["name"], tuple(positional), named, match.start("name"), at, is_tight))
     return found
 
 
@@ -83,6 +94,8 @@ def _argument(text: str, at: int) -> tuple[str, int]:
     """One argument, without its quotes, and where the comma or bracket behind it is."""
     while at < len(text) and text[at].isspace():
         at += 1
+    if (prefix := _PREFIX.match(text, at)) is not None:
+        at = prefix.end()
     if at < len(text) and text[at] in "'\"":
         value, at = _quoted(text, at)
         while at < len(text) and text[at] not in ",)":
@@ -142,8 +155,8 @@ def number(text: str | None) -> float | None:
 
 
 def place_in(text: str) -> tuple[float, float] | tuple[float, float, float, float] | None:
-    """The two or four numbers in a text; None for another count."""
-    return place_of([float(found) for found in _NUMBER.findall(text[:200])])
+    """The two or four numbers in a text; None for another count, and for shares in per cent, which no frame has."""
+    return None if _PERCENT.search(text, 0, 200) else place_of([float(found) for found in _NUMBER.findall(text[:200])])
 
 
 def place_of(numbers: Any) -> tuple[float, float] | tuple[float, float, float, float] | None:
@@ -181,6 +194,9 @@ def json_in(text: str) -> Iterator[Any]:
         written = text[start:end] + missing
         # models break lines inside texts
         value = loads(written) or ("\n" in written and loads(written.replace("\n", " ")))
+        if not isinstance(value, dict | list | tuple):
+            end, written = _mended(text[: start + MOST_MENDED], start)
+            value = loads(written) if written else None
         if isinstance(value, dict | list | tuple):
             yield value
             at = end
@@ -194,7 +210,7 @@ def loads(text: str) -> Any:
         return json.loads(text, strict=False)
     except (ValueError, RecursionError):
         pass
-    python = _WORDS.sub(lambda word: str(_CONSTANTS[word.group()]), text)
+    python = _WORDS.sub(lambda found: str(_CONSTANTS[found[1]]) if found[1] else found[0], text)
     for written in (text, python, _BARE_KEY.sub(r"\1'\2'", python)):
         try:
             return ast.literal_eval(parse(written))
@@ -234,3 +250,31 @@ def _closing(text: str, start: int) -> tuple[int, str]:
                 return at + 1, ""
         at += 1
     return len(text), quote + "".join(reversed(stack))
+
+
+def _mended(text: str, start: int) -> tuple[int, str]:
+    """The value at `start` with the closing brackets that its opening ones want, and where it ends: `{"coordinate": [1, 2}}` lacks one and has another.
+    Empty where its brackets are right, or never closed."""
+    stack: list[str] = []
+    written: list[str] = []
+    at, quote, is_wrong = start, "", False
+    for at in range(start, len(text)):
+        character = text[at]
+        if quote:
+            quote = "" if character == quote and text[at - 1] != "\\" else quote
+        elif character == '"':
+            quote = character
+        elif character in "{[":
+            stack.append(_CLOSERS[character])
+        elif character in "}]" and character in stack:
+            while stack[-1] != character:
+                written.append(stack.pop())
+                is_wrong = True
+            stack.pop()
+        elif character in "}]":
+            is_wrong = True
+            continue
+        written.append(character)
+        if not stack:
+            return at + 1, "".join(written) if is_wrong else ""
+    return start + 1, ""

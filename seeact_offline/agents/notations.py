@@ -52,6 +52,11 @@ _LINE = re.compile(
 )
 _PAIR = re.compile(r"(?:^(?:at\s+)?|[\[(])\s*(?:x\s*[=:]\s*)?-?[\d.]++\s*[,\s]\s*(?:y\s*[=:]\s*)?-?\.?\d")
 """Two numbers in a bracket, or at the beginning of what a line says."""
+_BARE = re.compile(
+    r"[.!]?|[\"'\[(].*[\"'\])][.!]?|(?:at )?[\[(]?[\d\s.,:=xy-]+[\])]?|(?:up|down|left|right)\b.{0,40}|[A-Za-z]+(?: ?\+ ?[\w ]+)?",
+    re.IGNORECASE,
+)
+"""What stands behind a verb in small letters where it is an action: nothing, a text in quotes or brackets, numbers, a direction, a key."""
 _ARROW = re.compile(
     r"-> *(?P<verb>[A-Z]{3,12})(?:: *(?P<text>[^\n]{0,500}?))?(?: at the box *(?P<box>\[\[[\d, ]{3,60}\]\]))"
 )
@@ -61,7 +66,13 @@ _GIVEN = re.compile(r"([\w-]{1,30})\s*=\s*\"([^\"]*)\"")
 _POINT_TAG = re.compile(r"</?(?:point|box|bbox)>|<\|box_(?:start|end)\|>", re.IGNORECASE)
 _NAMED = re.compile(r"<ref>[^<]*+</ref>", re.IGNORECASE)
 """The name of what a box is around (InternVL), whose numbers are no place."""
-_DRESS = re.compile(r"<\|box_(?:start|end)\|>|<\|im_end\|>|\[EOS\]")
+_DRESS = re.compile(r"<\|box_(?:start|end)\|>")
+_ANCHOR = re.compile(
+    r"^[ \t>*#-]*+(?:\d{1,3}[.)][ \t]*)?(?:next )?actions?[ \t*]*[:\uff1a]", re.IGNORECASE | re.MULTILINE
+)
+_ONLY_CALLS = re.compile(r"\s*+[A-Za-z_][\w.]*+\([^\n]*\)\s*+")
+_ENDS_LINE = re.compile(r"[\s`*.;,)\]}]*+(?:\Z|(?<=\n)|[<#]|[A-Za-z_][\w.]*+\()")
+"""Signs behind a call, up to the end of its line, a tag, a remark or the next call."""
 MOST_CALLS = 50
 
 
@@ -160,14 +171,25 @@ def _with_verb(name: str, given: Mapping[str, Any]) -> Said:
 
 
 def said_in_python(text: str) -> list[Said]:
-    """Calls such as `click(start_box='(1,2)')`, with or without a module, those in tags or fences where they hold any that is known. Only those after
-    `Action:`, or that make up a line, are surely meant."""
+    """Calls such as `click(start_box='(1,2)')`, with or without a module: those in tags or fences, or behind the last `Action:`, where they hold any
+    that is known. Only those that end their line are surely meant."""
     text = _DRESS.sub("", text)
-    for part in _marked(text):
+    for part in [*_behind_actions(text), *_marked(text)]:
         found = _said_in_calls(part)
         if any(kind_of(said.verb) for said in found):
             break
     return found
+
+
+def _behind_actions(text: str) -> Iterator[str]:
+    """Yields what stands behind the last `Action:`, and behind those that only calls part from it."""
+    anchors = list(_ANCHOR.finditer(text))[-MOST_CALLS:]
+    for anchor, following in zip(reversed(anchors), [None, *reversed(anchors)], strict=False):
+        if following is not None and not _ONLY_CALLS.fullmatch(text, anchor.end(), following.start()):
+            break
+        start = anchor.end()
+    if anchors:
+        yield text[start:]
 
 
 def _said_in_calls(text: str) -> list[Said]:
@@ -175,7 +197,8 @@ def _said_in_calls(text: str) -> list[Said]:
     for call in calls_in(text):
         line = text.rfind("\n", 0, call.start) + 1
         before = text[line : call.start].strip(" \t`*>[;,")
-        is_call = not before or before.endswith((":", ")", ".")) or bool(call.named)
+        begins = not before or before.endswith((":", "\uff1a", ")", ".")) or bool(call.named)
+        is_call = call.is_tight and begins and _ENDS_LINE.match(text, call.end) is not None
         said = _with_verb(call.name, call.named) if kind_of(call.name) is None else Said(call.name, call.named)
         found.append(replace(said, positional=[_argument(one) for one in call.positional], is_call=is_call))
     return found
@@ -198,6 +221,9 @@ def said_in_lines(text: str) -> list[Said]:
         place = place_of(rest[pair.start() :]) if pair and "[" + rest != line["rest"] else None
         named: dict[str, Any] = {} if place is None else {"point": place}
         kind = kind_of(line["verb"])
+        # a sentence on the action, not the action
+        if not (line["verb"].isupper() or (kind in CLICKS and place) or _BARE.fullmatch(rest)):
+            continue
         if kind not in (*CLICKS, "select", "drag", "scroll"):
             in_quotes = len(rest) > 1 and rest[0] == rest[-1] and rest[0] in "\"'"
             named = {"text": rest[1:-1] if in_quotes else rest.removeprefix("[").removesuffix("]")} if rest else {}

@@ -28,7 +28,7 @@ _OSATLAS = re.compile(
     rf"^[\s>*-]*(?:\d+[.)]\s*)?({'|'.join(sorted(OSATLAS_VERBS, key=len, reverse=True)).replace('_', '[_ ]')})\b[\s*:]*+((?:[\s*]*+[^\s*]++)*+)"
 )
 _OSATLAS_ANY_CASE = re.compile(_OSATLAS.pattern, re.IGNORECASE)
-_TAGGED_POINT = re.compile(r"^<point>.*?</point>")
+_TAGGED_POINT = re.compile(r"^<point>[^<]*+</point>|<point>[^<]*+</point>\s*$")
 _BRACKETS = re.compile(r"\[(?:(.*?)\]|.*)")
 _CLICK = re.compile(r"click\((?:(.*?)\)|.*)")
 _TYPE = re.compile(r"type\((?:([^)]++)\)|[^)]++\Z)")
@@ -56,18 +56,21 @@ HOLO = Resize("smart", 28, 3_136, 1_003_520)
 def read_osatlas(text: str) -> list[Act]:
     """The lines behind the last `actions:`, or all lines where it is missing."""
     acts = []
-    _, *behind = parts = re.split(r"(?i)actions?\s*:", text.replace("<|im_end|>", ""))
+    _, *behind = parts = re.split(r"(?i)actions?\s*:", text)
     for line in parts[-1].splitlines():
         # a word of the thoughts may look like a verb, but not in capitals
         if match := (_OSATLAS_ANY_CASE if behind else _OSATLAS).match(line):
             verb, rest = match.groups()
             kind = OSATLAS_VERBS[verb.upper().replace(" ", "_")]
             said = None
+            point = _TAGGED_POINT.search(rest)
             if kind in ("type", "select", "press", "stop", "answer"):
                 said = _TAGGED_POINT.sub("", rest).strip().removeprefix("[").removesuffix("]")
-            extra = scroll_of(rest.strip().strip("[]").lower(), {}) if kind == "scroll" else {}
+                said = said[1:-1] if len(said) > 1 and said[0] == said[-1] and said[0] in "\"'" else said
+            extra = scroll_of(rest.strip(" []*.").lower(), {}) if kind == "scroll" else {}
             extra |= {"keys": "Enter"} if verb.upper() == "ENTER" else {}
-            acts.append(Act(kind, place_in(rest) if kind in (*CLICKS, "select") else None, said or None, extra))
+            place = place_in(rest) if kind in (*CLICKS, "select") else place_in(point[0]) if point else None
+            acts.append(Act(kind, place, said or None, extra))
     if not acts:
         raise Unreadable("expected a line such as CLICK <point>[[x,y]]</point> behind actions:")
     return acts

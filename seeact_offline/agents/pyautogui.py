@@ -23,7 +23,7 @@ VERBS: Mapping[str, Kind] = {
     "vscroll": "scroll", "wait": "wait", "sleep": "wait", "terminate": "stop", "answer": "answer",
 }  # fmt: skip
 MODULES = frozenset({"pyautogui", "computer", "browser", "mobile", "time"})
-_FENCE = re.compile(r"```(?:python|code)?\s*\n(.*?)(?:```|\Z)", re.DOTALL)
+_FENCE = re.compile(r"```(?:python|py|code)?\s*\n(.*?)(?:```|\Z)", re.DOTALL)
 _POINT = re.compile(r"x=([\d.]+),\s*y=([\d.]+)")
 _LOOSE_POINT = re.compile(r"x\s*=\s*([\d.]+)\s*,\s*y\s*=\s*([\d.]+)")
 _MESSAGE = re.compile(r"message=['\"](.+?)['\"]")

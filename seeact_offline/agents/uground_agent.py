@@ -14,31 +14,31 @@ from seeact_offline.agents.acts import Act, Kind, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
 from seeact_offline.agents.calls import loads, place_of
 from seeact_offline.agents.screens import Frame, Point
+from seeact_offline.replies.operation import operation_in, value_in
 from seeact_offline.replies.points import read_point as find_point
 
 ACTIONS: Mapping[str, Kind] = {
     "CLICK": "click", "TYPE": "type", "SELECT": "select", "HOVER": "hover", "SCROLL DOWN": "scroll", "SCROLL UP": "scroll",
     "SCROLL": "scroll", "STOP": "stop", "TERMINATE": "stop", "NONE": "stop", "PRESS ENTER": "press",
 }  # fmt: skip
-_BEFORE, _NAMES, _COLON = r"[ \t>#*-]*", "action|element|value", r"\**[ \t]*:"
+_BEFORE, _NAMES, _COLON = r"[ \t>#*-]*(?:\d{1,2}[.)][ \t*]*)?", "action|element|value", r"\**[ \t]*[:\uff1a]"
 _FIELD = re.compile(rf"(?im)^{_BEFORE}({_NAMES}){_COLON}(?!\s*\n{_BEFORE}(?:{_NAMES}){_COLON})\s*\**[ \t]*(.*)$")
 """A line's name and what it says, which may stand on the next line unless that has a name too."""
+_AROUND = " .`'\""
 _POINT = re.compile(r"[(\[]([^()\[\]]*+)[)\]]")
 
 
 def read_plan(text: str) -> list[Act]:
     """The last ACTION, ELEMENT and VALUE lines, whatever their case and emphasis; the element is the act's label."""
     fields = {name.lower(): said.rstrip(" \t").rstrip("*").strip() for name, said in _FIELD.findall(text)}
-    try:
-        if "action" not in fields:
-            raise Unreadable("expected a line ACTION: ...")
-        return [_plan(fields["action"].upper().strip(" .`'\""), fields.get("element", ""), fields.get("value", ""))]
-    except Unreadable:
-        with suppress(Unreadable):
-            acts = read_plan_strictly(text)
-            if acts[0].kind != "other":
-                return acts
-        raise
+    action = fields.get("action", "")
+    # all fields may stand on one line
+    with suppress(Unreadable):
+        if action.upper().strip(_AROUND) not in ACTIONS and (acts := read_plan_strictly(text))[0].kind != "other":
+            return acts
+    if "action" not in fields:
+        raise Unreadable("expected a line ACTION: ...")
+    return [_plan(action, fields.get("element", ""), fields.get("value", ""))]
 
 
 def read_plan_strictly(text: str) -> list[Act]:
@@ -62,15 +62,15 @@ def _between(text: str, begin: str, end: str) -> str:
 
 
 def _plan(action: str, element: str, value: str) -> Act:
-    kind = ACTIONS.get(action)
+    name = action.upper().strip(_AROUND)
+    kind = ACTIONS.get(name) or ACTIONS.get(operation_in(action))
     if kind is None:
-        raise Unreadable(f"expected ACTION: CLICK, TYPE, SELECT or SCROLL DOWN, got {action[:40]!r}")
-    label = None if element.lower() in ("", "none", "n/a") else element
-    text = None if value.lower() in ("", "none", "n/a") else value
+        raise Unreadable(f"expected ACTION: CLICK, TYPE, SELECT or SCROLL DOWN, got {name[:40]!r}")
     extra = {"keys": "Enter"} if kind == "press" else {}
     if kind == "scroll":
-        extra = {"direction": "up" if action.endswith("UP") else "down"}
-    return Act(kind, label, text if kind in ("type", "select") else None, extra)
+        extra = {"direction": "up" if name.endswith("UP") else "down"}
+    text = value_in(value) if kind in ("type", "select") else ""
+    return Act(kind, value_in(element) or None, text or None, extra)
 
 
 def read_point(text: str) -> list[Act]:

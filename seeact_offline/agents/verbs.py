@@ -75,6 +75,7 @@ _TEXTS = (
     "keys",
     "key",
     "status",
+    "input",
 )
 _ENDS = (
     "end_coordinate",
@@ -167,6 +168,9 @@ def act_of(said: Said, own: Mapping[str, Kind] | None = None) -> Act | None:
         return Act(_BUTTONS.get(button, "press"), None, button)
     if kind is None:
         return None
+    button = str(said.named.get("button", "")).lower()
+    if kind == "click" and button in ("back", "forward"):
+        return Act("back", None, None, {"direction": "forward"} if button == "forward" else {})
     place, rest = _place(said, kind)
     text = next((said.named[name] for name in _TEXTS if name in said.named), None)
     if text is None and kind not in CLICKS and rest:
@@ -189,7 +193,9 @@ def _extra_of(said: Said, kind: Kind) -> dict[str, Any]:
         to = next((one for one in ends if one is not None), None)
         extra |= {} if to is None else {"to": to}
     if kind == "scroll":
-        extra |= scroll_of(verb, named)
+        # pyautogui's only number
+        clicks = {"clicks": said.positional[0]} if len(said.positional) == 1 and verb.endswith("scroll") else {}
+        extra |= scroll_of(verb, {**clicks, **named})
     elif kind == "press" and "enter" in verb:
         extra["keys"] = "Enter"
     elif kind == "back" and "forward" in verb:
@@ -213,7 +219,7 @@ def scroll_of(verb: str, named: Mapping[str, Any]) -> dict[str, Any]:
         return {"direction": direction or "down"}
     number = numbers[name]
     if direction is None:
-        ways = ("right", "left") if name in _SIDEWAYS else ("down", "up")
+        ways = ("right", "left") if name in _SIDEWAYS else ("left", "right") if verb == "hscroll" else ("down", "up")
         direction = ways[number < 0]
     return {"direction": direction, "pixels": abs(number)}
 

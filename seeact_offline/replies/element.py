@@ -51,8 +51,8 @@ def _opened(text: str) -> str:
 # --- words around letters and marks ----------------------------------------------------------------------------------
 
 _INTRO_WORDS = (
-    "the|my|final|best|correct|matching|chosen|selected|of|your|it is|it's|is|would be|element|answer|choice|option|match"
-    "|(?:most )?likely|probably|I(?:'d|'ll| would| will)? (?:choose|select|pick|go with)"
+    "the|my|for|final|best|correct|matching|chosen|selected|of|your|it is|it's|is|would be|element|answer|choice|option|match"
+    "|(?:most )?likely|probably|(?:please )?(?:select|choose|pick)|I(?:'d|'ll| would| will)? (?:choose|select|pick|go with)"
 )
 _INTRO_SIGNS = r"[\s:#*_`\"'(\[{=\u201c\u2018\u300c-]*"
 _OR_AND = r"or|and|and/or|&|/|\+|,|;|vs\.?"
@@ -89,7 +89,10 @@ def _goes_on(after: str) -> bool:
 
 _INTRO = re.compile(rf"(?:(?:{_INTRO_WORDS}|upper-?case|capital|letter)\b{_INTRO_SIGNS}){{1,9}}", re.IGNORECASE)
 _LETTER = re.compile(r"[A-Za-z]{1,3}(?![A-Za-z0-9])")
-_NONE_SENTENCE = re.compile(r"[.:\s-]*none of (?:the|these|those)\b", re.IGNORECASE)
+_NONE_SENTENCE = re.compile(
+    r"[.:\s-]*none of (?:the|these|those)\b|[\W_]*(?:i\.e\.?[\W_]*)?none of the other options match", re.IGNORECASE
+)
+"""Words of the option that stands for none, behind a letter. In brackets others may explain a choice: `H (none of the others fit)`."""
 _SECOND = re.compile(
     rf"[\W_]{{0,6}}(?:{_OR_AND})[\W_]{{0,6}}(?:option |choice |element )?"
     rf"(?:[A-Z]{{1,2}}(?=\W*$|[.:)]|{_AND_SO_ON})|none\b)"

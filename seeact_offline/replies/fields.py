@@ -205,10 +205,12 @@ def _without_wrapping(text: str, left: str, close: str) -> str:
 
 # --- the prompt's own words ------------------------------------------------------------------------------------------
 
-_ASKING = r"^\W*please (?:provide|specify|describe|choose|select|give)\b"
+_PICKED = r"(?-i:[A-Z]{1,2}|\d{1,4})\W*$"
+_ASKING = rf"^\W*please (?!(?:choose|select) (?:(?:option|choice|element|letter|mark) )?\W{{0,3}}{_PICKED})(?:provide|specify|describe|choose|select|give)\b"
 _LETTER_OF = (
     r"^\W*(?:(?:the|one|a|an|your|single|upper-?case|capital) ){0,4}(?:letter|label|number|mark) (?:of|from|for) "
-    r"(?:the|your) [\w ]{3,30}(?:\W*$|\((?!(?:[A-Za-z]{1,3}|\d{1,4})\)))"
+    rf"(?:the|your) (?![\w ]{{3,26}} (?:is|would be)\W{{1,3}}{_PICKED})"
+    r"[\w ]{3,30}(?:\W*$|\((?!(?:[A-Za-z]{1,3}|\d{1,4})\)))"
 )
 # The prompt's own format lines, written back: they describe an answer but are not one.
 _ECHO = {

@@ -96,7 +96,7 @@ _TAG = re.compile(
 _TAGGED_CALL = r"<(?:seed:|minimax:)?tool_call>|<function[=\s]|<invoke\s|<\|tool_calls?(?:_section)?_begin\|>"
 _CALL = re.compile(_TAGGED_CALL, re.IGNORECASE)
 _ANSWER = re.compile(
-    rf"{_TAGGED_CALL}|<answer>|<action>|<\|begin_of_box\|>|```|^[ \t>*#]*(?:(?:grounded )?operation|actions?|final answer|answer|element|point|status)\b[ \t*]*:"
+    rf"{_TAGGED_CALL}|<answer>|<action>|<\|begin_of_box\|>|```|^[ \t>*#]*(?:(?:grounded )?operation|actions?|final answer|answer|element|point|status)\b[ \t*]*[:\uff1a]"
     r"|^explain:|^[ \t]*[\[{][ \t]*[{\"']|^(?:pyautogui|computer)\.",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -106,15 +106,39 @@ _ANSWER = re.compile(
 _ANALYSIS = re.compile(r"<\|channel\|>analysis<\|message\|>.*?(?:<\|end\|>|\Z)", re.DOTALL)
 """The thoughts of gpt-oss (openai/harmony)."""
 _BOX = re.compile(r"<\|(?:begin|end)_of_box\|>|</?answer>", re.IGNORECASE)
+_FIRST_TOKEN = re.compile(r"\s*(?:<pad>|<s>|<bos>)")
+_LAST_TOKEN = re.compile(
+    r"(?:</s>|<(?:eos|pad|end_of_turn|end_of_utterance)>|\[(?:EOS|/INST)\]|<[|\uff5c]end\u2581of\u2581sentence[|\uff5c]>"
+    r"|<\|(?:im_end|end|endoftext|end_of_text|end_of_turn|eot|eot_id|eom_id|eos|pad|return|call|user|observation)\|>)\Z"
+)
+"""A token that ends a reply, which servers give out when they are told to keep special tokens."""
+_LONGEST_TOKEN = 24
+
+
+def without_end_tokens(text: str) -> str:
+    """The reply without the special tokens at its end, and those that T5 and Llama begin with.
+
+    >>> without_end_tokens("VALUE: New York<|im_end|>\\n<|endoftext|>"), without_end_tokens("<pad>B.</s>")
+    ('VALUE: New York', 'B.')
+    """
+    start, end = 0, len(text)
+    while (first := _FIRST_TOKEN.match(text, start)) is not None:
+        start = first.end()
+    bare = len(text.rstrip())
+    while (last := _LAST_TOKEN.search(text, max(start, bare - _LONGEST_TOKEN), bare)) is not None:
+        bare = end = last.start()
+        while bare > start and text[bare - 1].isspace():
+            bare -= 1
+    return text[start:end]
 
 
 def plain_answer(text: str) -> str:
-    """The reply without its thoughts, and without the boxes and tags that some models put around an answer (GLM-4.5V).
+    """The reply without its thoughts, its end tokens, and the boxes and tags that some models put around an answer (GLM-4.5V).
 
     >>> plain_answer("<think>A or B</think>ELEMENT: <|begin_of_box|>B<|end_of_box|>")
     'ELEMENT: B'
     """
-    return _BOX.sub("", without_thoughts(text))
+    return _BOX.sub("", without_end_tokens(without_thoughts(text)))
 
 
 def without_thoughts(text: str) -> str:

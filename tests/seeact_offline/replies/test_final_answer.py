@@ -179,7 +179,7 @@ Option H|option H|Choice H|Element H|Choice: H|Option H.|Option (H)|Option "H"|*
 H. <button id=7 submit search> Search </button>|H (the Search button)|H - Search|H – Search|H: Search|H) Search
 H "Search"|H, the Search button|H.<button>|H.Search|H（搜索按钮）|H。搜索|H <button id=7>|Option H is the one|<b>H</b>
 H. Sign in or register|H. Terms and conditions|Option H, a button|Choice H because it fits|H; Search|[H] Search
-The capital letter of my choice: H|The correct choice is H|the answer is H.|My choice is (H)|The letter H
+The letter of the correct element is H|Please select H|The letter for the best option is H.|H<eos>|H</s>|The capital letter of my choice: H|The correct choice is H|the answer is H.|My choice is (H)|The letter H
 H - <button id=7 button or link>|H. None|H. A button|H. I agree|H (none of the others fit)|Element H is the search button
 """
 OPTION_A = """
@@ -201,6 +201,7 @@ I think it is the button|I'm not sure|I, the user|A's link|A-Z index|I-94 form|X
 Option A or B|Option A or option B|A/B/C|H (or P)|H. <button> Go </button> or P. <button> Go </button>|H or none
 Z|R|AA|Option Z|S. Something|H1|7|id=7|<button id=7> Search </button>|<a> Profile </a>|<b> Bold text|HH|H Search
 The element is a button|Search|e.g. the button|U.S. map|choice a link|?|A. None of the other options match|A or B or C
+A (None of the other options match the correct element)|E, i.e. none of the other options match|**E** — None of the other options match it
 Input field labeled "Keyword"|T shirt|C# course|H & M store|A.com link|A **Search** button|the Search button
 H is not the button|Option H isn't there|A rather large button|H because it fits, or P|A clearly visible link|I would say so
 """
