@@ -31,7 +31,7 @@ MOST_NUMBER = 1e9
 MOST_DEPTH = 50
 MOST_VALUES = 200
 """Brackets of one reply that are looked at."""
-MOST_MENDED = 2_000
+MOST_MENDED = 1_000
 """Characters of a value whose closing brackets are put right."""
 MOST_UNCLOSED = 20
 """Those of them that nothing closes: each is looked at up to the end of the reply."""
