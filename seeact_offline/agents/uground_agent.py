@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from seeact_offline.agents.acts import Act, Kind, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
-from seeact_offline.agents.calls import loads, place_of
+from seeact_offline.agents.calls import json_in, loads, place_of
 from seeact_offline.agents.screens import Frame, Point
 from seeact_offline.replies.operation import operation_in, value_in
 from seeact_offline.replies.points import read_point as find_point
@@ -31,6 +31,9 @@ _POINT = re.compile(r"[(\[]([^()\[\]]*+)[)\]]")
 def read_plan(text: str) -> list[Act]:
     """The last ACTION, ELEMENT and VALUE lines, whatever their case and emphasis; the element is the act's label."""
     fields = {name.lower(): said.rstrip(" \t").rstrip("*").strip() for name, said in _FIELD.findall(text)}
+    if not fields:
+        written = next((value for value in json_in(text) if isinstance(value, dict)), {})
+        fields = {str(name).lower(): str(said) for name, said in written.items()}
     action = fields.get("action", "")
     # all fields may stand on one line
     with suppress(Unreadable):

@@ -103,6 +103,7 @@ def test_a_sentence_behind_action_is_no_act(agent: str, sentence: str, rest: str
         ("uground", 'ACTION: TYPE\nELEMENT: `the box`\nVALUE: "New York"', ("type", "the box", "New York")),
         ("uground", "1. ACTION: CLICK\n2. ELEMENT: the box\n3. VALUE: None.", ("click", "the box", None)),
         ("uground", "ACTION\uff1aTYPE (the text)\nELEMENT: the box\nVALUE: (none)", ("type", "the box", None)),
+        ("uground", '```json\n{"ACTION": "TYPE", "ELEMENT": "the box", "VALUE": "New York"}\n```', ("type", "the box", "New York")),
         ("osatlas", 'actions:\nTYPE ["abc"]', ("type", None, "abc")),
         ("osatlas", "actions:\nTYPE [abc] <point>[[500,250]]</point>", ("type", (500.0, 250.0), "abc")),
         ("opencua", code("pyautogui.write(f'abc')"), ("type", None, "abc")),
