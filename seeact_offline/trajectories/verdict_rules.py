@@ -32,9 +32,32 @@ _ALTERNATIVE = re.compile(r"[\s*_`\"']*(?:/|or\b)", re.IGNORECASE)
 _CLAUSE_ENDS = re.compile(r"[,(–—]|\s-|\b(?:because|since|as|and|but|although)\b", re.IGNORECASE)
 """Ends of the words behind a verdict that can deny it; reasons follow."""
 _UNSURE = re.compile(
-    r"\b(?:not|no|never|nor|neither|cannot|without|unless|if|whether|either|or)\b|n['’]t\b", re.IGNORECASE
+    r"\b(?:not|no|never|nor|neither|cannot|without|unless|if|whether|either|or|impossible|unable|(?:far|short|lack)\s{1,4}(?:from|of))\b"
+    r"|n['’]t\b",
+    re.IGNORECASE,
 )
 """Words before a verdict that deny it or make it depend on something."""
+_FAILURE = r"(?:(?:a\s{1,4})?fail(?:ure|ed)|un-?successful|not\s{1,4}(?:a\s{1,4})?success(?:ful)?)(?![\w-])"
+_FAILED = re.compile(
+    # named a verdict
+    r"\b(?:verdict|judge?ment|conclusion|decision|final\s(?:answer|status|result))\b[\s*_`\"'“‘:：=(\[-]{0,8}"
+    rf"(?:(?:is|was|must\sbe)\b[\s*_`\"'“‘:：(\[-]{{0,8}})?{_FAILURE}"
+    # the only words of a line, or the first ones
+    rf"|^[ \t*_`\"'“‘#>(\[-]{{0,8}}{_FAILURE}[ \t*_`\"'”’)\]]{{0,8}}(?:$|[.;!]|:(?!\s{{0,4}}(?:none|no|0)\b))",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A verdict of failure in words that were not asked for."""
+_DENIED = re.compile(
+    # `SUCCESS: no`
+    r"(?<![\w-])success[\s*_`\"'”’)\]]{0,8}[:：=?][\s*_`\"'“‘(\[]{0,8}"
+    r"(?:no|none|false|not(?:\s(?:met|yet|achieved|reached))?)(?![\w-])(?!\s{1,4}\w)"
+    # `PARTIAL SUCCESS`, `SUCCESS (in part)`
+    r"|\b(?:partial(?:ly)?|incomplete|limited|almost|nearly|mostly)[\s*_`\"'“‘-]{1,4}(?:a\s)?success(?![\w-])"
+    r"|(?<![\w-])success[\s*_`(,–—-]{1,4}(?:only\s)?(?:in\s)?part(?:ial(?:ly)?)?\b"
+    rf"|\b(?:task(?:\s(?:has|is|was))?|(?:it|this|that)\s(?:is|was))\s{_FAILURE}(?=\s{{0,4}}(?:[.!,;\n]|\Z))",
+    re.IGNORECASE,
+)
+"""A success that is said to be none or one in part, or a failure in a sentence. A verdict behind it is another matter."""
 
 
 def read_verdict(text: str | None, judge: str) -> bool | None:
@@ -59,9 +82,13 @@ def _webvoyager(text: str) -> bool | None:
 
 
 def _strict(text: str) -> bool | None:
-    """A part of the reply that is nothing but the verdict counts; without one, all mentions must agree, none denied or conditional."""
-    parts = _ENDS.split(_SPLIT.sub("NOT SUCCESS", text))
-    mentioned = [found for part in parts if (found := _VERDICT.fullmatch(part.strip(_DECORATION)))]
+    """A part of the reply that is nothing but the verdict counts; without one, all mentions must agree, none denied or conditional.
+
+    A success beside a failure in other words is open.
+    """
+    text = _SPLIT.sub("NOT SUCCESS", text)
+    parts = _ENDS.split(text)
+    mentioned = _alone(parts)
     if not mentioned:
         for part in parts:
             in_part = list(_VERDICT.finditer(part))
@@ -69,7 +96,22 @@ def _strict(text: str) -> bool | None:
                 return None
             mentioned += in_part
     verdicts = {found["negated"] is None for found in mentioned}
-    return verdicts.pop() if len(verdicts) == 1 else None
+    if len(verdicts) > 1 or (True in verdicts and _is_denied_elsewhere(text)):
+        return None
+    return verdicts.pop() if verdicts else None
+
+
+def _alone(parts: list[str]) -> list[re.Match[str]]:
+    """The verdicts that are all of their part."""
+    return [found for part in parts if (found := _VERDICT.fullmatch(part.strip(_DECORATION)))]
+
+
+def _is_denied_elsewhere(text: str) -> bool:
+    """True where a success stands beside a failure in other words."""
+    if _FAILED.search(text):
+        return True
+    ends = [found.end() for found in _DENIED.finditer(text)]
+    return bool(ends) and not _alone(_ENDS.split(text[ends[-1] :]))
 
 
 def _is_open(part: str, mentioned: list[re.Match[str]]) -> bool:
