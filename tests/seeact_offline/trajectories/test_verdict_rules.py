@@ -102,6 +102,22 @@ def test_each_judge_reads_by_its_own_rules(text: str | None, webvoyager: bool | 
         # reasons behind the word
         ("Status: success, there was no failure", True), ("Status: failure, though its search was a success", False),
         ("Status: success\nThe order status: pending", True), ("Status: partial success", None),
+        # words that deny a success, before it or behind
+        ("Status: success not achieved", None), ("Status: success is impossible", None), ("Status: success criteria were not met", None),
+        ("Status: never succeeded", None), ("Status: didn't succeed", None), ("Status: lack of success", None), ("Status: success: no", None),
+        ("Status: success?", None), ("Status: success (in part)", None), ("Status: success because it did not stop", True),
+        ("Status: success - no step was missed", True), ("Status: <success>", True),
+        ("Status: success with no error. It was not slow.", True), ("Status: complete (success)", True),
+        # a success of something else
+        ("Status: incomplete, though the toast said success", None), ("Status: incomplete. The toast: success", None), ("Status:\n\nThe page shows success", None),
+        # one that begins its line counts for more, then the key of an object
+        ("The order page shows Status: success\nFinal verdict: failure", None), ("after step 1 Status: success\nStatus: incomplete", None),
+        ("Status: failure\n\nThe order page says Status: Successfully placed", False),
+        ('{"status": "failure", "reason": "order status: success"}', False),
+        ('{"reason": "order status: success", "status": "failure"}', False),
+        ('{\n  "status": "success",\n  "reason": "order status: failed"\n}', True),
+        ("1. **Final status**: success\nThe page shows status: failure", True), ("All is done. Status: success", True),
+        ('The page shows "Status: success", so Status: failure', False),
         ('Status: "success" or "failure"', None), ("<think>Status: success</think>Status: failure", False),
     ],
 )  # fmt: skip
@@ -170,7 +186,9 @@ def test_an_unknown_judge_is_refused() -> None:
 
 
 @pytest.mark.parametrize("judge", READERS)
-@pytest.mark.parametrize("text", ["SUCCESS " * 20_000, "not " * 50_000, "status: " + "not " * 50_000])
+@pytest.mark.parametrize(
+    "text", ["SUCCESS " * 20_000, "not " * 50_000, "status: " + "not " * 50_000, "status: " * 20_000]
+)
 def test_long_replies_are_read_in_no_time(text: str, judge: str) -> None:
     began = time.process_time()
     read_verdict(text, judge)
