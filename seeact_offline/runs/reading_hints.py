@@ -13,7 +13,7 @@ from typing import Any
 
 from seeact_offline.agents import GROUNDERS, GUI_MODELS
 from seeact_offline.files.markdown import one_line, percent
-from seeact_offline.records import Prediction, ShownPicture, Truth
+from seeact_offline.records import CallError, Prediction, ShownPicture, Truth
 from seeact_offline.replies.final_answer import PARSE_FAILURES
 from seeact_offline.scoring.report import counted
 
@@ -27,6 +27,12 @@ MOST_TRIED = 50
 """Replies that other agents are tried on."""
 QUOTED = 160
 """Characters of a reply that are quoted."""
+_REMEDIES = {
+    "truncated": "Replies did not fit in --max-tokens: it is too small, or thinking used it up.",
+    "empty_reply": "Replies had no text: the model said nothing, or thinking used --max-tokens up.",
+    "refused": "The model or a content filter declined to answer.",
+}
+"""For each way in which a model declines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +41,20 @@ class ReadingHint:
 
     n_replies: int
     failures: Mapping[str, int]
-    """Counts of those among `unreadable_failures`."""
+    """Counts of those among `unreadable_failures`, and of replies in which the model declined."""
     n_places: int
     n_missed: int
     """Places beside every candidate."""
     n_wrong: int
     """Places beside the right element."""
     quoted: str
-    """The beginning of a reply, on one line."""
+    """The beginning of a reply, or what is known of one that has no text, on one line."""
     agents: tuple[str, ...] = ()
     """Agents that would read more, all alike."""
     found: str = ""
     """The share that they would read, in words."""
     can_fit: bool = True
-    """False where the replies are in no agent's language."""
+    """False where the replies are in no agent's language, or could be read but for those in which the model declined."""
 
     @property
     def n_unreadable(self) -> int:
@@ -76,6 +82,9 @@ class ReadingHint:
         elif _is_missed(self.n_wrong, self.n_places):
             found.append(f"{self.n_wrong:,} of {counted(self.n_places, 'place')} lie beside the right element.")
         found.append(f"One reply: {self.quoted}")
+        found += [
+            text for name, text in _REMEDIES.items() if self.failures.get(name, 0) > MANY_UNREADABLE * self.n_replies
+        ]
         if self.agents:
             found.append(f"Read as {', '.join(self.agents)}: {self.found}. To score them so: {self.command(run)}")
         elif self.can_fit:
@@ -103,36 +112,48 @@ def reading_hint(
     pairs = [
         (prediction, truth)
         for prediction, truth in zip(predictions, truths, strict=True)
-        if prediction.ran and prediction.groups and prediction.groups[-1].replies
+        if prediction.ran and prediction.groups and prediction.groups[-1].replies and not _has_declined(prediction)
     ]
+    declined = [one for one in predictions if _has_declined(one)]
+    n_replies = len(pairs) + len(declined)
     failed = [one for one, _ in pairs if one.failure is not None and one.element_id is None]
     unread = [one for one in failed if one.failure in unreadable_failures()]
-    failures = Counter(one.failure for one in unread)
+    failures = Counter(one.failure for one in [*unread, *declined])
     places = [(one, truth) for one, truth in pairs if one.point is not None or one.failure == "point_outside"]
     missed = [one for one, _ in places if one.element_id is None]
     wrong = [one for one, truth in places if one.element_id not in truth.positives]
-    is_certain = len(unread) > MANY_UNREADABLE * len(pairs) or _is_missed(len(missed), len(places))
+    # where the model declined more often than it was not understood, no other agent reads more
+    is_certain = len(unread) > max(MANY_UNREADABLE * len(pairs), len(declined)) or _is_missed(len(missed), len(places))
+    is_declined = bool(declined) and failures.total() > MANY_UNREADABLE * n_replies
     # a weak model is beside the right element too: then another frame must be far better
-    if not is_certain and not _is_missed(len(wrong), len(places)):
+    is_misread = is_certain or _is_missed(len(wrong), len(places))
+    if not is_misread and not is_declined:
         return None
-    first = (unread or missed or wrong)[0]
     own = str(settings.get("agent", settings.get("grounding")))
     # a place in an agent's numbers has its picture; what a planner describes has none
-    can_fit = any(one.groups[-1].shown for one, _ in pairs) and not (own in GUI_MODELS and GUI_MODELS[own].grounder)
+    can_fit = is_misread and any(one.groups[-1].shown for one, _ in pairs)
+    can_fit = can_fit and not (own in GUI_MODELS and GUI_MODELS[own].grounder)
     agents, found = _fitting(pairs, own, settings, 0.0 if is_certain else FAR_BETTER) if can_fit else ((), "")
     if not agents and not is_certain:
-        return None
+        if not is_declined:
+            return None
+        wrong, can_fit = [], False
+    read = (unread or missed or wrong) if agents or is_certain else []
     return ReadingHint(
-        n_replies=len(pairs),
+        n_replies=n_replies,
         failures={str(name): n for name, n in failures.items()},
         n_places=len(places),
         n_missed=len(missed),
         n_wrong=len(wrong),
-        quoted=_quoted(first.groups[-1].replies[-1]),
+        quoted=_quoted(read[0].groups[-1].replies[-1] if read else declined[0].detail),
         agents=agents,
         found=found,
         can_fit=can_fit,
     )
+
+
+def _has_declined(prediction: Prediction) -> bool:
+    return prediction.ran and prediction.failure in CallError.ANSWERED
 
 
 def _quoted(reply: str) -> str:

@@ -26,9 +26,11 @@ Call = Callable[[tuple[Message, ...]], Awaitable[str]]
 RELEVANT = 3
 """Least score, of 1 to 5, of a screenshot that `webjudge` shows for its verdict."""
 _SCORE = re.compile(
-    r"score\s{0,3}(?:\([^()\n]{1,30}\))?\W{0,12}(?:(?:is|of)\b\W{1,6})?([1-5])(?:\.[0-9]+)?(?![0-9])", re.IGNORECASE
+    r"(?P<own>^[ \t*_`\"'#>{(\[|•–-]{0,12}(?:[0-9]{1,3}[.)][ \t*_`]{0,4})?(?:(?:final|overall|relevance)\s)?)?"
+    r"score\s{0,3}(?:\([^()\n]{1,30}\))?(?P<stated>[\s*_`\"]{0,6}[:：])?\W{0,12}(?:(?:is|of)\b\W{1,6})?(?P<score>[1-5])(?:\.[0-9]+)?(?![0-9])",
+    re.IGNORECASE | re.MULTILINE,
 )
-"""A score such as `Score: 4`, `**Score:** **4**.` and `Score (1-5): 4`; of 4.5 the whole number counts."""
+"""A score such as `Score: 4`, `**Score:** **4**.` and `Score (1-5): 4`; of 4.5 and of 4-5 the first number counts. `own`: it begins its line."""
 _NO_ANSWER = "(none)"
 
 
@@ -185,8 +187,13 @@ class _Evidence:
     """For the text that asks for a verdict."""
 
 
+def _score(remark: str) -> int:
+    """The last score that begins its line, else the last with a colon, else the last; 0 where there is none."""
+    found = sorted(_SCORE.finditer(remark), key=lambda one: (one["own"] is not None, one["stated"] is not None))
+    return int(found[-1]["score"]) if found else 0
+
+
 async def _evidence(case: Case, texts: Mapping[str, str], call: Call) -> _Evidence:
-    """A reply without a score counts as a score of 0."""
     points_text, relevance_text = texts[_POINTS], texts[_RELEVANCE]
     trajectory, pictures = case.trajectory, await asyncio.to_thread(case.pictures)
     points = await call((Message("user", fill(points_text, {"task": trajectory.task})),))
@@ -194,8 +201,7 @@ async def _evidence(case: Case, texts: Mapping[str, str], call: Call) -> _Eviden
     shown: list[tuple[Picture, str]] = []
     for picture in pictures:
         remark = await call((Message("user", fill(relevance_text, known), picture),))
-        scores = _SCORE.findall(remark)
-        if scores and int(scores[-1]) >= RELEVANT:
+        if _score(remark) >= RELEVANT:
             shown.append((picture, remark))
     values = known | {
         "actions": case.actions,

@@ -17,10 +17,26 @@ from seeact_offline.replies.words import without_thoughts
 _VERDICT = re.compile(r"(?<![\w-])(?P<negated>NOT\s+)?SUCCESS(?![\w-])")
 _SPLIT = re.compile(r"(?<![\w-])NOT[\s*_`\"'-]{1,8}SUCCESS(?![\w-])")
 """A verdict on two lines, or with marks between its words, such as `**NOT** SUCCESS` and `NOT_SUCCESS`."""
-_STATUS = re.compile(r"status[*_`\"]{0,4}\s?[:：]")
-_STATUS_WORD = re.compile(
-    r"(?P<failure>fail|un-?succe|\bnot?\b[^.,;]{0,80}succe)|(?P<partial>partial(?:ly)?\s+succe)|succe(?:ss|ed)\w*"
+_STATUS = re.compile(
+    r"(?P<own>^[ \t*_`\"'“‘#>{<(\[|•–-]{0,12}(?:[0-9]{1,3}[.)][ \t*_`]{0,4})?(?:(?:final|overall|task)\s)?)?"
+    r"(?P<key>(?<=[{,\s])\\?\"(?=status\\?\"))?status[*_`\"\\]{0,4}\s?[:：]",
+    re.MULTILINE,
 )
+"""`own`: it begins its line; `key`: it is the key of an object."""
+_STATUS_WORD = re.compile(
+    r"(?P<failure>fail|un-?succe|\bnot?\b[^.,;]{0,80}succe)"
+    r"|(?P<partial>\b(?:partial(?:ly)?|incomplete|limited|almost|nearly|mostly)\s+(?:a\s)?succe)|succe(?:ss|ed)\w*"
+)
+_NO_SUCCESS_BEHIND = re.compile(
+    r"(?P<words>[^.;:!?,(–—]{0,80}?)(?:\b(?:not|never|cannot|impossible|unlikely|unclear)\b|n['’]t\b)"
+    r"|[\s*_`\"'”’)]{0,8}(?:\?|[:=]\W{0,8}(?:no|none|not|false)\b(?!\s{1,4}\w))"
+    r"|[\s*_`\"'”’),(–—-]{1,8}(?:but\s)?(?:only\s)?(?:in\s)?part(?:ial(?:ly)?)?\b"
+)
+"""Words behind a success that deny it, but for reasons such as "because it did not stop"."""
+_OTHER_WORDS = re.compile(
+    r"[.;!?]|\(.|\b(?:incomplete|unfinished|pending|unclear|unknown|but|though|although|while|because|since|as|where|when|said|says|show|shows|showed|read|reads)\b"
+)
+"""Between a status and a success that is another's."""
 _NUMBERED = re.compile(r"\s{0,8}[*_]{0,2}[0-9]{1,3}[.):][*_]{0,2}(?![0-9])")
 """The beginning of a numbered line, such as `1. `, `2)` and `**3.** `; 1.5 is none."""
 _BULLET = re.compile(r"\s{0,8}[-*•–]\s")
@@ -32,9 +48,32 @@ _ALTERNATIVE = re.compile(r"[\s*_`\"']*(?:/|or\b)", re.IGNORECASE)
 _CLAUSE_ENDS = re.compile(r"[,(–—]|\s-|\b(?:because|since|as|and|but|although)\b", re.IGNORECASE)
 """Ends of the words behind a verdict that can deny it; reasons follow."""
 _UNSURE = re.compile(
-    r"\b(?:not|no|never|nor|neither|cannot|without|unless|if|whether|either|or)\b|n['’]t\b", re.IGNORECASE
+    r"\b(?:not|no|never|nor|neither|cannot|without|unless|if|whether|either|or|impossible|unable|(?:far|short|lack)\s{1,4}(?:from|of))\b"
+    r"|n['’]t\b",
+    re.IGNORECASE,
 )
 """Words before a verdict that deny it or make it depend on something."""
+_FAILURE = r"(?:(?:a\s{1,4})?fail(?:ure|ed)|un-?successful|not\s{1,4}(?:a\s{1,4})?success(?:ful)?)(?![\w-])"
+_FAILED = re.compile(
+    # named a verdict
+    r"\b(?:verdict|judge?ment|conclusion|decision|final\s(?:answer|status|result))\b[\s*_`\"'“‘:：=(\[-]{0,8}"
+    rf"(?:(?:is|was|must\sbe)\b[\s*_`\"'“‘:：(\[-]{{0,8}})?{_FAILURE}"
+    # the only words of a line, or the first ones
+    rf"|^[ \t*_`\"'“‘#>(\[-]{{0,8}}{_FAILURE}[ \t*_`\"'”’)\]]{{0,8}}(?:$|[.;!]|:(?!\s{{0,4}}(?:none|no|0)\b))",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A verdict of failure in words that were not asked for."""
+_DENIED = re.compile(
+    # `SUCCESS: no`
+    r"(?<![\w-])success[\s*_`\"'”’)\]]{0,8}[:：=?][\s*_`\"'“‘(\[]{0,8}"
+    r"(?:no|none|false|not(?:\s(?:met|yet|achieved|reached))?)(?![\w-])(?!\s{1,4}\w)"
+    # `PARTIAL SUCCESS`, `SUCCESS (in part)`
+    r"|\b(?:partial(?:ly)?|incomplete|limited|almost|nearly|mostly)[\s*_`\"'“‘-]{1,4}(?:a\s)?success(?![\w-])"
+    r"|(?<![\w-])success[\s*_`(,–—-]{1,4}(?:only\s)?(?:in\s)?part(?:ial(?:ly)?)?\b"
+    rf"|\b(?:task(?:\s(?:has|is|was))?|(?:it|this|that)\s(?:is|was))\s{_FAILURE}(?=\s{{0,4}}(?:[.!,;\n]|\Z))",
+    re.IGNORECASE,
+)
+"""A success that is said to be none or one in part, or a failure in a sentence. A verdict behind it is another matter."""
 
 
 def read_verdict(text: str | None, judge: str) -> bool | None:
@@ -59,9 +98,13 @@ def _webvoyager(text: str) -> bool | None:
 
 
 def _strict(text: str) -> bool | None:
-    """A part of the reply that is nothing but the verdict counts; without one, all mentions must agree, none denied or conditional."""
-    parts = _ENDS.split(_SPLIT.sub("NOT SUCCESS", text))
-    mentioned = [found for part in parts if (found := _VERDICT.fullmatch(part.strip(_DECORATION)))]
+    """A part of the reply that is nothing but the verdict counts; without one, all mentions must agree, none denied or conditional.
+
+    A success beside a failure in other words is open.
+    """
+    text = _SPLIT.sub("NOT SUCCESS", text)
+    parts = _ENDS.split(text)
+    mentioned = _alone(parts)
     if not mentioned:
         for part in parts:
             in_part = list(_VERDICT.finditer(part))
@@ -69,7 +112,22 @@ def _strict(text: str) -> bool | None:
                 return None
             mentioned += in_part
     verdicts = {found["negated"] is None for found in mentioned}
-    return verdicts.pop() if len(verdicts) == 1 else None
+    if len(verdicts) > 1 or (True in verdicts and _is_denied_elsewhere(text)):
+        return None
+    return verdicts.pop() if verdicts else None
+
+
+def _alone(parts: list[str]) -> list[re.Match[str]]:
+    """The verdicts that are all of their part."""
+    return [found for part in parts if (found := _VERDICT.fullmatch(part.strip(_DECORATION)))]
+
+
+def _is_denied_elsewhere(text: str) -> bool:
+    """True where a success stands beside a failure in other words."""
+    if _FAILED.search(text):
+        return True
+    ends = [found.end() for found in _DENIED.finditer(text)]
+    return bool(ends) and not _alone(_ENDS.split(text[ends[-1] :]))
 
 
 def _is_open(part: str, mentioned: list[re.Match[str]]) -> bool:
@@ -81,15 +139,44 @@ def _is_open(part: str, mentioned: list[re.Match[str]]) -> bool:
 
 
 def _webjudge(text: str) -> bool | None:
-    """The first word of success or failure behind the last `Status:` that has one, on its line or the next. `Status:` may be bold."""
-    _, *statuses = _STATUS.split(text.lower())
-    for status in reversed(statuses):
-        said = status.strip(_DECORATION + "\n").split("\n")[0]
-        found = _STATUS_WORD.search(said)
-        if found is not None:
-            is_open = found["partial"] or _ALTERNATIVE.match(said, found.end())
-            return None if is_open else found["failure"] is None
+    """The first word of success or failure behind the last `Status:` that begins its line, on that line or the next. `Status:` may be bold.
+
+    Where none begins a line, the last key `"status"` of an object counts; without one, the last `Status:` with such a word, if no line below
+    it says otherwise.
+    """
+    text = text.lower()
+    found = list(_STATUS.finditer(text))
+    ends = [*(status.start() for status in found), len(text)][1:]
+    said = [_said(text[status.end() : end]) for status, end in zip(found, ends, strict=True)]
+    for kind in ("own", "key"):
+        for status, (_, verdict) in zip(reversed(found), reversed(said), strict=True):
+            if status[kind] is not None:
+                return verdict
+    for end, (length, verdict) in zip(reversed(ends), reversed(said), strict=True):
+        if length is not None:
+            below = {other["failure"] is None for other in _STATUS_WORD.finditer(text, end - length)}
+            return None if verdict is None or (not verdict) in below else verdict
     return None
+
+
+def _said(text: str) -> tuple[int | None, bool | None]:
+    """The verdict in the first line of a text, and how much text there is below; None for both in one without a word of success or failure."""
+    line, _, below = text.lstrip(_DECORATION + "\n").partition("\n")
+    found = _STATUS_WORD.search(line)
+    if found is None:
+        return None, None
+    is_open: object = _ALTERNATIVE.match(line, found.end())
+    if found["failure"] is None:
+        before = line[: found.start()]
+        is_open = is_open or found["partial"] or _UNSURE.search(before) or _OTHER_WORDS.search(before)
+        is_open = is_open or _denies(line[found.end() :])
+    return len(below), None if is_open else found["failure"] is None
+
+
+def _denies(behind: str) -> bool:
+    """Tells whether the words behind a success deny it; reasons for it do not."""
+    found = _NO_SUCCESS_BEHIND.match(behind)
+    return found is not None and _CLAUSE_ENDS.search(found["words"] or "") is None
 
 
 def _released_status(text: str) -> bool:

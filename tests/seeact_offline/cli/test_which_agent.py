@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from seeact_offline.dataset import load_steps
 from seeact_offline.records import Step
 from seeact_offline.runs.prepare import picture_size
 from seeact_offline.scoring.importers.raw_replies import shown_of
-from tests.chat_server import ChatServer
+from tests.chat_server import Answer, ChatServer
 from tests.seeact_offline.conftest import Cli, Outcome, Sample, read_json
 
 
@@ -153,6 +154,44 @@ def test_a_run_that_is_mostly_unreadable_ends_with_one(cli: Cli, data: list[str]
     assert "No other agent here reads more of them" in outcome.err
     assert "One reply: I am not sure." in (out / "report.md").read_text()
     assert cli("score", out, "--check", *data[:2]).status == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words", [("--agent", "qwen3-vl"), ("--ranker", "bundled+bm25"), ("--ranker", "bundled+bm25", "--turns", "1")]
+)
+@pytest.mark.parametrize(
+    ("answer", "failure", "remedy"),
+    [
+        (Answer("<think>Let me see", finish_reason="length"), "truncated", "--max-tokens: it is too small, or thinking used it up."),
+        (Answer(" "), "empty_reply", "thinking used --max-tokens up."),
+        (Answer(None, refusal="I cannot help."), "refused", "a content filter declined"),
+    ],
+)  # fmt: skip
+def test_a_run_in_which_the_model_mostly_declined_ends_with_one(
+    answer: Answer, failure: str, remedy: str, words: tuple[str, ...], cli: Cli, data: list[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    with ChatServer(lambda body: answer) as server:
+        outcome = cli("eval", *data, *words, "--model", "openai/m", "--base-url", server.base_url, "--out", out)
+    assert outcome.status == 1
+    assert f"12 of 12 replies cannot be read ({failure} 12)." in outcome.err
+    assert remedy in outcome.err
+    assert "No other agent" not in outcome.err
+    assert remedy in (out / "report.md").read_text()
+    assert cli("score", out, "--check", *data[:2]).status == 0
+
+
+def test_no_other_agent_is_looked_for_where_most_replies_were_declined(
+    cli: Cli, data: list[str], tmp_path: Path
+) -> None:
+    answers = cycle([*[Answer("I", finish_reason="length")] * 3, Answer("I am not sure.")])
+    with ChatServer(lambda body: next(answers)) as server:
+        words = ("--agent", "qwen3-vl", "--model", "openai/m", "--base-url", server.base_url, "--out", tmp_path / "run")
+        outcome = cli("eval", *data, *words, "--concurrency", "1")
+    assert outcome.status == 1
+    assert "12 of 12 replies cannot be read (no_act 3, truncated 9)." in outcome.err
+    assert "No other agent" not in outcome.err
 
 
 def test_a_run_in_another_language_is_told_with_the_command_that_reads_it(

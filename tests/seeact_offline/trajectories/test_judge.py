@@ -265,7 +265,15 @@ def test_the_cost_limit_is_kept(tmp_path: Path) -> None:
     assert sum(one.cost_usd or 0.0 for one in found.judgements) <= 1.1
 
 
-@pytest.mark.parametrize("spelling", ["**Score: {}**", "**Score:** **{}**.", "Score (1-5): {}/5", "Score of {}.0"])
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "**Score: {}**", "**Score:** **{}**.", "Score (1-5): {}/5", "Score of {}.0", "2. **Score**: {}", "I give it a score of {}",
+        # what is said of other scores, or stands on the page
+        "Score: {}. A score of 4 would need the cart.", "A score of 4 would need the cart. Score: {}. So no score of 1.",
+        "Score: {}\nThe review score: 4.8, score: 1", "Score: {}-4",
+    ],
+)  # fmt: skip
 def test_webjudge_shows_the_screenshots_that_matter(tmp_path: Path, spelling: str) -> None:
     def reply(body: dict[str, Any]) -> str:
         text = json.dumps(body["messages"])
@@ -282,7 +290,7 @@ def test_webjudge_shows_the_screenshots_that_matter(tmp_path: Path, spelling: st
     assert (one.verdict, one.outcome, one.n_pictures, one.calls) == (False, "verdict", 1, 5)
     text, picture = parts(bodies[-1])
     assert picture == "#"
-    assert f"1. It shows tea. {spelling.format(5)}" in text
+    assert f"1. It shows tea. {' '.join(spelling.format(5).split())}" in text
     assert "2. Type [4]; tea" in text
 
 

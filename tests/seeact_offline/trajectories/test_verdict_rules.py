@@ -49,6 +49,37 @@ from seeact_offline.trajectories.verdict_rules import read_points
         ("**NOT** **SUCCESS**", True, False),
         ("NOT_SUCCESS", True, False),
         ("**SUCCESS** or **NOT SUCCESS**?", False, None),
+        # a verdict of failure in other words leaves it open
+        ("The banner says SUCCESS.\nVerdict: FAILURE", True, None),
+        ('**Verdict:** Failure. The page showed "SUCCESS" after step 2.', True, None),
+        ("Verdict: NOT SUCCESSFUL. The toast read SUCCESS.", False, None),
+        ("Verdict: UNSUCCESSFUL (the toast read SUCCESS)", True, None),
+        ("Verdict: not success\nThe dialog said SUCCESS.", True, None),
+        ("The page then read:\nSUCCESS\n… so the verdict is failure.", True, None),
+        ('The site said "SUCCESS". The size is wrong, so the task failed.', True, None),
+        ("FAILED: the toast read SUCCESS", True, None),
+        ('{"verdict": "FAILURE", "note": "the toast: SUCCESS"}', True, None),
+        ("Verdict: SUCCESS. No step failed.", True, True),
+        ("The first attempt failed, but then it was placed.\nSUCCESS", True, True),
+        ("Attempt 1: failed. Attempt 2: placed.\nSUCCESS", True, True),
+        ("At first the task failed.\nThen it was placed.\nSUCCESS", True, True),
+        ("Failed: 0\nFailure: none\nVerdict: SUCCESS", True, True),
+        ("Status: failed\nThen it was placed. Status: success\nSUCCESS", True, True),
+        # so does a success that is said to be none, or one in part
+        ("PARTIAL SUCCESS", True, None),
+        ("Verdict: PARTIAL SUCCESS", True, None),
+        ("It is a SUCCESS only partially", True, None),
+        ("SUCCESS (partial)", True, None),
+        ("Almost a SUCCESS at first.\nSUCCESS", True, True),
+        ("Nearly all is sold, but the order is a SUCCESS", True, True),
+        ("SUCCESS: no", True, None),
+        ("SUCCESS: False", True, None),
+        ('{"SUCCESS": false}', True, None),
+        ('{"SUCCESS": true}', True, True),
+        ("SUCCESS: No step failed.", True, True),
+        ("Was the first try a SUCCESS? No.\nThe second was.\nSUCCESS", True, True),
+        ("The task is far from a SUCCESS.", True, None),
+        ("SUCCESS is impossible", True, None),
         # thoughts are no verdict
         ("<think>\nSUCCESS\nNo, the filter is missing.</think>NOT SUCCESS", False, False),
         # a model that refuses
@@ -71,6 +102,22 @@ def test_each_judge_reads_by_its_own_rules(text: str | None, webvoyager: bool | 
         # reasons behind the word
         ("Status: success, there was no failure", True), ("Status: failure, though its search was a success", False),
         ("Status: success\nThe order status: pending", True), ("Status: partial success", None),
+        # words that deny a success, before it or behind
+        ("Status: success not achieved", None), ("Status: success is impossible", None), ("Status: success criteria were not met", None),
+        ("Status: never succeeded", None), ("Status: didn't succeed", None), ("Status: lack of success", None), ("Status: success: no", None),
+        ("Status: success?", None), ("Status: success (in part)", None), ("Status: success because it did not stop", True),
+        ("Status: success - no step was missed", True), ("Status: <success>", True),
+        ("Status: success with no error. It was not slow.", True), ("Status: complete (success)", True),
+        # a success of something else
+        ("Status: incomplete, though the toast said success", None), ("Status: incomplete. The toast: success", None), ("Status:\n\nThe page shows success", None),
+        # one that begins its line counts for more, then the key of an object
+        ("The order page shows Status: success\nFinal verdict: failure", None), ("after step 1 Status: success\nStatus: incomplete", None),
+        ("Status: failure\n\nThe order page says Status: Successfully placed", False),
+        ('{"status": "failure", "reason": "order status: success"}', False),
+        ('{"reason": "order status: success", "status": "failure"}', False),
+        ('{\n  "status": "success",\n  "reason": "order status: failed"\n}', True),
+        ("1. **Final status**: success\nThe page shows status: failure", True), ("All is done. Status: success", True),
+        ('The page shows "Status: success", so Status: failure', False),
         ('Status: "success" or "failure"', None), ("<think>Status: success</think>Status: failure", False),
     ],
 )  # fmt: skip
@@ -139,7 +186,9 @@ def test_an_unknown_judge_is_refused() -> None:
 
 
 @pytest.mark.parametrize("judge", READERS)
-@pytest.mark.parametrize("text", ["SUCCESS " * 20_000, "not " * 50_000, "status: " + "not " * 50_000])
+@pytest.mark.parametrize(
+    "text", ["SUCCESS " * 20_000, "not " * 50_000, "status: " + "not " * 50_000, "status: " * 20_000]
+)
 def test_long_replies_are_read_in_no_time(text: str, judge: str) -> None:
     began = time.process_time()
     read_verdict(text, judge)
