@@ -16,6 +16,7 @@ _NAME = re.compile(r"(?<![\w.])(?:(?![A-Za-z_])[\w.])*+(?P<name>[A-Za-z_][\w.]*+
 _KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(?!=)")
 _PREFIX = re.compile(r"[rRfFuU](?=['\"])")
 """The letter before a text in Python's quotes."""
+_CURLY = re.compile(r"[\u201c\u2018](?P<text>[^\u201c\u201d\u2018\u2019\n]*+)[\u201d\u2019]\s*+(?=[,)])")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _PERCENT = re.compile(r"\d\s?[%\uff05]")
 _ENDS_TEXT = re.compile(r"\s*(?:[)\]}]|,\s*(?:[A-Za-z_]\w*\s*=|['\"\d(\[<-])|$)")
@@ -101,6 +102,9 @@ def _argument(text: str, at: int) -> tuple[str, int]:
         while at < len(text) and text[at] not in ",)":
             at += 1
         return value, at
+    curly = _CURLY.match(text, at)
+    if curly is not None:
+        return curly["text"], curly.end()
     open_brackets: list[str] = []
     start = at
     while at < len(text) and (open_brackets or text[at] not in ",)"):

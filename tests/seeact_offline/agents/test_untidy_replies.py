@@ -104,6 +104,7 @@ def test_a_sentence_behind_action_is_no_act(agent: str, sentence: str, rest: str
         ("uground", "1. ACTION: CLICK\n2. ELEMENT: the box\n3. VALUE: None.", ("click", "the box", None)),
         ("uground", "ACTION\uff1aTYPE (the text)\nELEMENT: the box\nVALUE: (none)", ("type", "the box", None)),
         ("uground", '```json\n{"ACTION": "TYPE", "ELEMENT": "the box", "VALUE": "New York"}\n```', ("type", "the box", "New York")),
+        ("uitars-1.5", "Action: type(content=\u201cRome, Italy\u201d)", ("type", None, "Rome, Italy")),
         ("osatlas", 'actions:\nTYPE ["abc"]', ("type", None, "abc")),
         ("osatlas", "actions:\nTYPE [abc] <point>[[500,250]]</point>", ("type", (500.0, 250.0), "abc")),
         ("opencua", code("pyautogui.write(f'abc')"), ("type", None, "abc")),
