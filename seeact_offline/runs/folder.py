@@ -332,6 +332,12 @@ class RunFolder:
         return [[done[truth.key] for truth in truths] for done in found if all(truth.key in done for truth in truths)]
 
 
+def check_no_run(out: Path) -> None:
+    """Raises InputError for the folder of a run, or of results alone, into which nothing else is to be written."""
+    if any((out / name).exists() for name in ("manifest.json", "results.json")):
+        raise InputError("out", sentence=f"{out} holds a run; name another folder for `out`")
+
+
 def read_manifest(run: Path) -> Manifest:
     """Reads the manifest of a run. Raises InputError when there is none."""
     folder = RunFolder(run)

@@ -185,3 +185,24 @@ def test_the_cards_command_trains_the_same(tmp_path: Path) -> None:
     repeated = again.parse_args(words)
     assert finetune.fine_tuning_of(repeated).resolved_recipe == finetune.fine_tuning_of(args).resolved_recipe
     assert (repeated.scores, repeated.limit, repeated.small) == (args.scores, args.limit, args.small)
+
+
+@pytest.mark.parametrize(
+    ("file", "held"),
+    [
+        ("model.safetensors", "a model"),
+        ("model-00001-of-00002.safetensors", "a model"),
+        ("pytorch_model.bin", "a model"),
+        ("manifest.json", "a run"),
+        ("results.json", "a run"),
+    ],
+)
+def test_a_folder_that_holds_something_else_is_left_as_it_is(
+    file: str, held: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / file).touch()
+    for more in ([], ["--base", str(tmp_path)], ["--resume"]):
+        assert main(["finetune", *more, "--evaluate", "none", "--out", str(tmp_path)]) == 2
+        error = capsys.readouterr().err.splitlines()[-1]
+        assert error == f"error: {tmp_path} holds {held}; name another folder for --out"
+    assert [path.name for path in tmp_path.iterdir()] == [file]
