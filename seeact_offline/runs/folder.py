@@ -134,15 +134,22 @@ class RunFolder:
             ) from None
         if self.manifest.exists():
             _check_same(self.content()["identity"], json.loads(json.dumps(identity)), self.path)
-        elif self.predictions.exists():
+        elif orphans := self._orphans:
             raise InputError(
-                "out", sentence=f"{self.path} holds predictions without a manifest.json; name another folder for `out`"
+                "out", sentence=f"{self.path} holds {orphans} without a manifest.json; name another folder for `out`"
             )
+
+    @property
+    def _orphans(self) -> str:
+        """The files of a run in a folder without its manifest, as `score --out` leaves results; empty for none."""
+        if self.predictions.exists():
+            return "predictions"
+        return "results" if (self.path / "results.json").exists() else ""
 
     def suits(self, identity: Mapping[str, Any], keys: Collection[StepKey]) -> bool:
         """True where a run of this identity over these steps could be in the folder: it holds no other, and no other steps."""
         if not self.manifest.exists():
-            return not self.predictions.exists()
+            return not self._orphans
         try:
             _check_same(self.content()["identity"], json.loads(json.dumps(identity)), self.path)
             return self.load().keys() <= frozenset(keys)
