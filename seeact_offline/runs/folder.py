@@ -297,7 +297,13 @@ class RunFolder:
 
     def score_files(self, steps: Sequence[Mapping[str, Any]], results: Results, report: str) -> dict[str, str]:
         """The files that `write_scores` writes, by name."""
-        how = how_it_was_run(self.content()) if self.manifest.exists() else ""
+        how = ""
+        if self.manifest.exists():
+            content = self.content()
+            with worded(f"{self.manifest}, which does not say how its run was set up"):
+                # whatever it lacks has its default
+                made = content.get("made") and msgspec.to_builtins(typed(content["made"], Made))
+            how = how_it_was_run({**content, "made": made})
         return {
             "steps.jsonl": _lines(map(_line, steps)),
             "results.json": _json(results.entries),
