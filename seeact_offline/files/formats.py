@@ -76,7 +76,9 @@ def check_finite(value: Any) -> None:
         for number in level:
             if isinstance(number, int | float) and not abs(number) <= sys.float_info.max:
                 raise FormatError("finite numbers", short(number))
-        parts = (outer.values() if isinstance(outer, dict) else outer for outer in level if isinstance(outer, _CONTAINERS))
+        parts = (
+            outer.values() if isinstance(outer, dict) else outer for outer in level if isinstance(outer, _CONTAINERS)
+        )
         level = [inner for part in parts for inner in part]
 
 

@@ -59,7 +59,9 @@ def test_the_files_of_another_run_are_left_as_they_are(
 def test_a_run_does_not_begin_in_a_folder_of_results(cli: Cli, sample: Sample, finished: Path, tmp_path: Path) -> None:
     cli("score", finished, "--out", tmp_path / "out")
     done = cli("eval", *sample.words, "--out", tmp_path / "out")
-    assert done.err.endswith(f"{tmp_path / 'out'} holds results without a manifest.json; name another folder for --out\n")
+    assert done.err.endswith(
+        f"{tmp_path / 'out'} holds results without a manifest.json; name another folder for --out\n"
+    )
     assert contents(tmp_path / "out") == contents(finished, SCORED)
 
 

@@ -143,7 +143,9 @@ EDITS: dict[str, tuple[str, Callable[[Path], object]]] = {
     ),
     "a bound too large for any number": (
         "results.json: task_success_ci95.offline1[0] is 1000",
-        lambda run: edit_json(run / "results.json", lambda row: row["task_success_ci95"]["offline1"].__setitem__(0, HUGE)),
+        lambda run: edit_json(
+            run / "results.json", lambda row: row["task_success_ci95"]["offline1"].__setitem__(0, HUGE)
+        ),
     ),
     "a step's score too large for any number": (
         "steps.jsonl: line 1: element is 1000",
