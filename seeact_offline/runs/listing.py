@@ -11,7 +11,7 @@ from seeact_offline.files.journal import Journal
 from seeact_offline.files.markdown import one_line
 from seeact_offline.files.named import read_regular
 from seeact_offline.records import InputError
-from seeact_offline.runs.folder import Made, RunFolder, read_results
+from seeact_offline.runs.folder import Made, RunFolder, read_results, worded
 from seeact_offline.scoring.metrics import METRICS
 
 FIGURES: Mapping[str, str] = {**METRICS, "success": "Success"}
@@ -45,7 +45,9 @@ def listed_run(path: Path, name: str) -> ListedRun:
     folder = RunFolder(path)
     try:
         manifest = folder.content() if folder.manifest.is_file() else {}
-        made, named = typed(manifest.get("made") or {}, Made), manifest.get("settings") or {}
+        with worded(f"made of {folder.manifest}"):
+            made = typed(manifest.get("made") or {}, Made)
+        named = manifest.get("settings") or {}
         of = {key: value for key, value in named.items() if isinstance(value, str)}
         asked_by = of.get("agent") or of.get("grounding", "")
         date, model, split = made.date, of.get("model", ""), of.get("split", "")

@@ -171,8 +171,8 @@ def rescore_all(
     with rare_collections():
         finished = open_finished(run, dataset, watch)
         rules = [finished.protocol(name) for name in dict.fromkeys(protocols)]
-        for one in rules if out is not None else ():
-            _check_out(run, out / one.name)
+        for one in rules:
+            _check_out(run, out and out / one.name)
         found = delta(finished.predictions, finished.truths, rules)
         tables = delta_tables(found)
         runs = {}

@@ -214,8 +214,9 @@ def _check_copies(runs: Sequence[ScoredRun]) -> None:
 def _data(runs: Sequence[ScoredRun]) -> dict[str, tuple[str, ...]]:
     """Fingerprint -> the runs over those data; empty where all are over the same, as far as is known."""
     found: dict[str, tuple[str, ...]] = {}
-    for run in (one for run in runs for one in (run.seeds or [run]) if one.data):
-        found[run.data] = (*found.get(run.data, ()), run.name)
+    for one in (member for run in runs for member in (run.seeds or [run])):
+        if one.data:
+            found[one.data] = (*found.get(one.data, ()), one.name)
     return found if len(found) > 1 else {}
 
 
