@@ -185,8 +185,10 @@ def _finish(args: argparse.Namespace, config: EvalConfig, run: Run, reporters: S
     say(f"\nReport: {run.path / 'report.md'}")
     if args.baseline is not None:
         from seeact_offline.runs.finished import compare
+        from seeact_offline.scoring.comparison import different_data
 
-        say(f"\n{compare(args.baseline, run.path, seed=config.seed).differences()}")
+        found = compare(args.baseline, run.path, seed=config.seed)
+        say("\n" + "\n\n".join([found.differences(), *different_data(found)]))
         say(f"\nMore of it: compare {args.baseline} {run.path}")
     _note_what_is_left(run, config.max_cost)
     for report in reporters:

@@ -17,6 +17,7 @@ from seeact_offline.cli.progress import StepProgress, duration
 from seeact_offline.dataset import Split, canonical_split, open_split
 from seeact_offline.files.extras import install_command
 from seeact_offline.records import DatasetError, InputError
+from seeact_offline.runs.folder import check_no_run
 from seeact_offline.runs.selection import extent
 from seeact_offline.scoring.report import counted
 
@@ -72,6 +73,7 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    check_no_run(args.out)
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         hint = install_command("train")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import sys
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -38,6 +39,8 @@ _CONTAINERS = (dict, list)
 _REFERENCE = re.compile("&#0*([0-9]+)")
 _NUMBER = re.compile(r"[-+]?[.0-9][-+.:_0-9a-fxA-FX]*")
 _PLACE = re.compile(r" - at `\$(?P<path>[^`]*)`$")
+_KEY = "[...]"
+"""msgspec's name of an object's key in a path, which does not say which."""
 _WRONG_TYPE = re.compile(r"Expected `(?P<types>[^`]+)`(?P<limits>.*?)(?:, got (?P<found>.+))?")
 _WRONG_FIELDS = re.compile(r"Object (?P<fault>missing required|contains unknown) field `(?P<name>[^`]*)")
 
@@ -64,6 +67,19 @@ def read_json(text: str | bytes) -> Any:
         if not level:
             return value
     raise FormatError(f"JSON nested at most {DEEPEST} times", "more")
+
+
+def check_finite(value: Any) -> None:
+    """Raises FormatError for NaN, an infinity, or a whole number that is no float, anywhere in a JSON value of `read_json`."""
+    level = [value]
+    while level:
+        for number in level:
+            if isinstance(number, int | float) and not abs(number) <= sys.float_info.max:
+                raise FormatError("finite numbers", short(number))
+        parts = (
+            outer.values() if isinstance(outer, dict) else outer for outer in level if isinstance(outer, _CONTAINERS)
+        )
+        level = [inner for part in parts for inner in part]
 
 
 def unescape_html(text: str) -> str:
@@ -186,14 +202,14 @@ def _worded(message: str, value: Any, kind: type[msgspec.Struct]) -> FormatError
         return _about_fields(wrong, _at(value, path), path, kind)
     if wrong := _WRONG_TYPE.fullmatch(problem):
         return _about_type(wrong, value, path)
-    return FormatError("another value", f"{short(_at(value, path))}: {problem}")
+    found = path.lstrip(".") if _KEY in path else short(_at(value, path))
+    return FormatError("another value", f"{found}: {problem}")
 
 
 def _about_type(wrong: re.Match[str], value: Any, path: str) -> FormatError:
     words = " or ".join(WORDS.get(name, name) for name in wrong["types"].split(" | "))
     field = f"{path.lstrip('.')} to be " if path else ""
-    # the path does not name an object's key
-    found = WORDS.get((wrong["found"] or "").strip("`"), "another") if "[...]" in path else short(_at(value, path))
+    found = WORDS.get((wrong["found"] or "").strip("`"), "another") if _KEY in path else short(_at(value, path))
     return FormatError(f"{field}{words}{wrong['limits']}", found)
 
 

@@ -120,6 +120,13 @@ def has_safetensors(folder: Path) -> bool:
     return (folder / "model.safetensors").is_file() or (folder / INDEX).is_file()
 
 
+def holds_weights(folder: Path) -> bool:
+    """True for a folder with weights of any kind, whole or not."""
+    return any((folder / name).exists() for name in (INDEX, PICKLED_INDEX)) or bool(
+        _matching(folder, (*WEIGHTS, *PICKLED))
+    )
+
+
 def _missing_weights(folder: Path, name: str) -> str:
     """The file that is lacking, for people; empty where none is."""
     safe = has_safetensors(folder)

@@ -91,12 +91,14 @@ def read_scored(run: Path, name: str = "") -> ScoredRun:
     """The fields of a finished run that a comparison uses. Raises InputError."""
     results = read_results(run)
     try:
-        settings = read_manifest(run).identity
-        alike = {name: one for name, one in settings.items() if name not in _VARIED_BY_REPEATS}
+        manifest = read_manifest(run)
+        alike = {name: one for name, one in manifest.identity.items() if name not in _VARIED_BY_REPEATS}
         identity = json.dumps(alike, sort_keys=True)
+        # a repeat in another order has its run's id
+        origin = [manifest.made.run if manifest.made else "", manifest.identity]
     except InputError:
         # no manifest names the settings that the predictions depend on
-        identity = ""
+        identity, origin = "", ["", results.settings]
     counted = {key: step for key, step in read_steps(run).items() if step.outcome != LEFT_OUT}
     if len(counted) != results.n_steps:
         raise InputError(
@@ -111,4 +113,6 @@ def read_scored(run: Path, name: str = "") -> ScoredRun:
         complete=results.complete,
         headline={name: one["value"] for name, one in results.headlines.items()},
         identity=identity,
+        origin=json.dumps(origin, sort_keys=True),
+        data=str(results.settings.get("dataset_fingerprint") or ""),
     )

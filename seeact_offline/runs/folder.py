@@ -134,15 +134,22 @@ class RunFolder:
             ) from None
         if self.manifest.exists():
             _check_same(self.content()["identity"], json.loads(json.dumps(identity)), self.path)
-        elif self.predictions.exists():
+        elif orphans := self._orphans:
             raise InputError(
-                "out", sentence=f"{self.path} holds predictions without a manifest.json; name another folder for `out`"
+                "out", sentence=f"{self.path} holds {orphans} without a manifest.json; name another folder for `out`"
             )
+
+    @property
+    def _orphans(self) -> str:
+        """The files of a run in a folder without its manifest, as `score --out` leaves results; empty for none."""
+        if self.predictions.exists():
+            return "predictions"
+        return "results" if (self.path / "results.json").exists() else ""
 
     def suits(self, identity: Mapping[str, Any], keys: Collection[StepKey]) -> bool:
         """True where a run of this identity over these steps could be in the folder: it holds no other, and no other steps."""
         if not self.manifest.exists():
-            return not self.predictions.exists()
+            return not self._orphans
         try:
             _check_same(self.content()["identity"], json.loads(json.dumps(identity)), self.path)
             return self.load().keys() <= frozenset(keys)
@@ -290,7 +297,13 @@ class RunFolder:
 
     def score_files(self, steps: Sequence[Mapping[str, Any]], results: Results, report: str) -> dict[str, str]:
         """The files that `write_scores` writes, by name."""
-        how = how_it_was_run(self.content()) if self.manifest.exists() else ""
+        how = ""
+        if self.manifest.exists():
+            content = self.content()
+            with worded(f"{self.manifest}, which does not say how its run was set up"):
+                # whatever it lacks has its default
+                made = content.get("made") and msgspec.to_builtins(typed(content["made"], Made))
+            how = how_it_was_run({**content, "made": made})
         return {
             "steps.jsonl": _lines(map(_line, steps)),
             "results.json": _json(results.entries),
@@ -330,6 +343,12 @@ class RunFolder:
         numbers = [path.name.removeprefix(REPEAT) for path in self.path.glob(f"{REPEAT}*")]
         found = [self.repeat(number).load() for number in sorted(int(n) for n in numbers if n.isdecimal())]
         return [[done[truth.key] for truth in truths] for done in found if all(truth.key in done for truth in truths)]
+
+
+def check_no_run(out: Path) -> None:
+    """Raises InputError for the folder of a run, or of results alone, into which nothing else is to be written."""
+    if any((out / name).exists() for name in ("manifest.json", "results.json")):
+        raise InputError("out", sentence=f"{out} holds a run; name another folder for `out`")
 
 
 def read_manifest(run: Path) -> Manifest:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from seeact_offline.files.formats import FormatError, read_json
+from seeact_offline.files.formats import FormatError, check_finite, read_json, typed
 from seeact_offline.files.journal import Journal
 from seeact_offline.files.markdown import one_line
 from seeact_offline.files.named import read_regular
 from seeact_offline.records import InputError
-from seeact_offline.runs.folder import RunFolder, read_results
+from seeact_offline.runs.folder import Made, RunFolder, read_results, worded
 from seeact_offline.scoring.metrics import METRICS
 
 FIGURES: Mapping[str, str] = {**METRICS, "success": "Success"}
@@ -45,10 +45,12 @@ def listed_run(path: Path, name: str) -> ListedRun:
     folder = RunFolder(path)
     try:
         manifest = folder.content() if folder.manifest.is_file() else {}
-        made, named = manifest.get("made") or {}, manifest.get("settings") or {}
+        with worded(f"made of {folder.manifest}"):
+            made = typed(manifest.get("made") or {}, Made)
+        named = manifest.get("settings") or {}
         of = {key: value for key, value in named.items() if isinstance(value, str)}
         asked_by = of.get("agent") or of.get("grounding", "")
-        date, model, split = str(made.get("date") or ""), of.get("model", ""), of.get("split", "")
+        date, model, split = made.date, of.get("model", ""), of.get("split", "")
         run = ListedRun(name, "unfinished", date, model, asked_by, split)
         if (path / "results.json").is_file():
             return _finished(run, path)
@@ -61,6 +63,7 @@ def listed_run(path: Path, name: str) -> ListedRun:
 def _finished(run: ListedRun, path: Path) -> ListedRun:
     content = read_json(read_regular(path / "results.json"))
     if isinstance(content, dict) and "success" in content and "n_steps" not in content:
+        check_finite(content)
         return replace(
             run, status="finished", steps=content["n_tasks"], figures={"success": content["success"]["macro"]}
         )

@@ -146,6 +146,7 @@ def rescore(
     What was right is read from the run; from the data set where one is given, or the run is from before that was kept.
     Raises InputError, for data that are not the run's among others.
     """
+    _check_out(run, out)
     with rare_collections():
         finished = open_finished(run, dataset, watch)
         finished = with_opinions(finished, oracle, causes, also_right)
@@ -166,9 +167,12 @@ def rescore_all(
 
     Raises InputError as `rescore` does.
     """
+    _check_out(run, out)
     with rare_collections():
         finished = open_finished(run, dataset, watch)
         rules = [finished.protocol(name) for name in dict.fromkeys(protocols)]
+        for one in rules:
+            _check_out(run, out and out / one.name)
         found = delta(finished.predictions, finished.truths, rules)
         tables = delta_tables(found)
         runs = {}
@@ -178,6 +182,12 @@ def rescore_all(
             replace_text(out / "delta.md", printable("\n\n".join(table.markdown() for table in tables) + "\n"))
     all_ran = IMPORT_NOTES in finished.settings or not any(one.has_failed for one in finished.predictions)
     return ProtocolComparison(found, tables, finished.complete and all_ran, runs)
+
+
+def _check_out(run: Path, out: Path | None) -> None:
+    """Raises InputError for the folder of another run, whose own results the scores would replace."""
+    if out is not None and (out / "manifest.json").exists() and out.resolve() != run.resolve():
+        raise InputError("out", sentence=f"{out} holds another run; name another folder for `out`")
 
 
 def _write(folder: Path, made: ScoringOutput, finished: FinishedRun) -> Run:

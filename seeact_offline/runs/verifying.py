@@ -31,7 +31,7 @@ from seeact_offline.runs.ranking import kept_before
 from seeact_offline.runs.rebuilding import open_grounding
 from seeact_offline.runs.rereading import Mismatch, reread, reread_groups
 from seeact_offline.runs.rescoring import FinishedRun, open_finished, report_of, with_opinions
-from seeact_offline.scoring.protocols import Protocol
+from seeact_offline.scoring.protocols import Protocol, known_protocols
 from seeact_offline.scoring.report import NO_PREDICTION, counted
 
 Status = Literal["verified", "verified in part", "not verified"]
@@ -307,6 +307,9 @@ def _check_scores(
     try:
         rules = finished.protocol(protocol) if protocol else _recorded(finished, results)
     except InputError as error:
+        own, named = finished.settings["protocol"], results.get("protocol")
+        if not protocol and named != own:
+            findings.add("results.json", [f"protocol is {short(named)}, in manifest.json {short(own)}"])
         findings.not_proved.append(f"the figures, whose rules are not of this package: {error}")
         return
     finished = with_opinions(finished, oracle, causes, also_right)
@@ -348,9 +351,10 @@ def _check_scores(
 
 
 def _recorded(finished: FinishedRun, results: Mapping[str, Any]) -> Protocol:
-    """The protocol that the results name, which may be another than the run's own. Raises InputError."""
-    settings = {**finished.settings, "protocol": str(results.get("protocol"))}
-    return replace(finished, settings=settings).protocol(None)
+    """The protocol that the results name, if it is of this package; else the run's own. Raises InputError."""
+    named = results.get("protocol")
+    is_known = isinstance(named, str) and named in known_protocols()
+    return finished.protocol(named if is_known else None)
 
 
 def _differences(stored: Any, fresh: Any, place: str) -> Iterator[str]:
@@ -372,8 +376,12 @@ def _differences(stored: Any, fresh: Any, place: str) -> Iterator[str]:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    if type(one) in (int, float) and type(other) in (int, float):
-        return math.isclose(one, other, rel_tol=SAME, abs_tol=SAME)
+    if {type(one), type(other)} in ({float}, {int, float}):
+        try:
+            return math.isclose(one, other, rel_tol=SAME, abs_tol=SAME)
+        except OverflowError:
+            # a whole number that is no float
+            return False
     return type(one) is type(other) and bool(one == other)
 
 

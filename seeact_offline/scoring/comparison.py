@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from seeact_offline.files.markdown import percent
@@ -126,6 +126,8 @@ class Comparison:
     """The difference, in points, for which `tasks_needed` is computed."""
     seed: int
     """The seed of resamples and signs."""
+    data: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Fingerprint of data -> the runs over them; empty where all are over the same."""
     overlap: Overlap | None = None
     """The steps that runs solve together and alone; None for two runs and for groups."""
     noise: tuple[FigureNoise, ...] = ()
@@ -250,12 +252,19 @@ def _about(comparison: Comparison) -> list[str]:
     ]
     notes += [f"{name}: {n} steps were never answered and count as 0." for name, n in comparison.not_run.items()]
     notes += [f"{name} is not finished." for name in comparison.incomplete]
+    notes += different_data(comparison)
     if comparison.averaged_otherwise:
         notes.append(
             f"The own results of {', '.join(comparison.averaged_otherwise)} have other figures: their protocol averages in"
             " another way, or over steps that are not compared."
         )
     return notes
+
+
+def different_data(comparison: Comparison) -> list[str]:
+    """A note where runs are over different data; empty for the same."""
+    parts = "; ".join(f"{data}: {', '.join(names)}" for data, names in comparison.data.items())
+    return [f"Of different data: {parts}."] if parts else []
 
 
 def _differences(comparison: Comparison) -> Table:
@@ -362,7 +371,7 @@ def _difference_noise(comparison: Comparison) -> Table | None:
     )  # fmt: skip
 
 
-_OPTIONAL = ("overlap", "noise", "difference_noise")
+_OPTIONAL = ("data", "overlap", "noise", "difference_noise")
 _SOURCES = ("standard deviation", "between tasks, %", "between seeds, %", "rest, %")
 
 

@@ -40,6 +40,10 @@ class ScoredRun:
     """Its figures by metric, as its own results give them."""
     identity: str = ""
     """The settings that its predictions depend on, without seed and order: runs that share them are repeats. Empty: not known."""
+    origin: str = ""
+    """Tells the run from all others, its seeds and orders too; a copy has the same. Empty: not known."""
+    data: str = ""
+    """The fingerprint of its data set's rows. Empty: not known."""
     seeds: Sequence[ScoredRun] = ()
     """The runs of which it is the mean; empty for a run."""
 
@@ -47,9 +51,10 @@ class ScoredRun:
 def pooled(name: str, runs: Sequence[ScoredRun], intersect: bool = False) -> ScoredRun:
     """The mean of several runs, such as seeds of one method: the credit of a step is its mean over them.
 
-    `intersect`: drop steps that one of them lacks. Raises InputError for other protocols or steps.
+    `intersect`: drop steps that one of them lacks. Raises InputError for other protocols or steps, and for a run and its copy.
     """
     _check_protocols(runs)
+    _check_copies(runs)
     steps = {}
     for key in _shared_keys(runs, intersect):
         rows = [run.steps[key] for run in runs]
@@ -147,6 +152,7 @@ def compare_runs(
         dropped={run.name: len(run.steps) - len(keys) for run in runs},
         not_run={run.name: run.n_not_run for run in runs if run.n_not_run},
         incomplete=tuple(run.name for run in runs if not run.complete),
+        data=_data(runs),
         averaged_otherwise=tuple(run.name for run in runs if table.differs_from(run.name, run.headline or {})),
         figures={metric: {name: table.average(metric, name, seed) for name in table.names} for metric in table.metrics},
         best={metric: table.best(metric) for metric in table.metrics},
@@ -193,6 +199,25 @@ def _check_protocols(runs: Sequence[ScoredRun]) -> None:
             "runs",
             sentence=f"the runs are scored under several protocols ({told}); score RUN --protocol NAME scores one again",
         )
+
+
+def _check_copies(runs: Sequence[ScoredRun]) -> None:
+    names: dict[str, str] = {}
+    for run in runs:
+        if run.origin in names:
+            sentence = f"{names[run.origin]} and {run.name} are the same run; name each run of a group once"
+            raise InputError("runs", sentence=sentence)
+        if run.origin:
+            names[run.origin] = run.name
+
+
+def _data(runs: Sequence[ScoredRun]) -> dict[str, tuple[str, ...]]:
+    """Fingerprint -> the runs over those data; empty where all are over the same, as far as is known."""
+    found: dict[str, tuple[str, ...]] = {}
+    for one in (member for run in runs for member in (run.seeds or [run])):
+        if one.data:
+            found[one.data] = (*found.get(one.data, ()), one.name)
+    return found if len(found) > 1 else {}
 
 
 def _shared_keys(runs: Sequence[ScoredRun], intersect: bool) -> list[StepKey]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from seeact_offline.files.formats import FormatError, short, typed
+from seeact_offline.files.formats import FormatError, check_finite, short, typed
 from seeact_offline.records import Metric, Prediction, StepKey, StepScore, Summary, Truth
 from seeact_offline.scoring.answers import Answers
 from seeact_offline.scoring.inference import wilson
@@ -164,6 +164,7 @@ class Results(Losses, frozen=True, kw_only=True, omit_defaults=True):
         """Makes the record of the content of a `results.json`. Raises FormatError."""
         if not isinstance(content, dict):
             raise FormatError("a JSON object", short(content))
+        check_finite(content)
         settings = {name: value for name, value in content.items() if name not in NO_SETTINGS}
         return typed({**content, "settings": settings}, cls)
 

@@ -142,6 +142,8 @@ class Baseline:
     """Fields of the recipe that it does not use, and which may therefore not be given."""
     own: tuple[str, ...] = ()
     """Its own options."""
+    check_own: Callable[[FineTuning], object] = lambda _: None
+    """Raises InputError for what its own options lack, before a base is opened or made."""
     packages: Mapping[str, str] = field(default_factory=dict)
     """Packages that not all baselines need, each with the extra that installs it."""
     remarks: tuple[str, ...] = ()

@@ -13,11 +13,13 @@ from typing import Any
 
 from seeact_offline.ranking.rankers import PUBLISHED
 from seeact_offline.records import InputError
-from seeact_offline.runs.options import ABOVE_0, COUNT, FROM_0, POSITIVE, option, words_of
+from seeact_offline.runs.options import ABOVE_0, COUNT, FROM_0, POSITIVE, Number, option, words_of
 
 RECIPE, MACHINE = "recipe", "machine"
 """Groups of options."""
 
+THREADS = Number(int, 1, "a whole number from 1 to 1,024", most=1024)
+"""With some thousands, a system may start no more, and the first library that needs one fails."""
 NEW_TOKENS = 50
 """Most tokens of an answer, in evaluation."""
 HARD_SHARE = 0.8
@@ -131,7 +133,7 @@ class Running:
     attention: str | None = option(
         None, "eager, sdpa, flash_attention_2; as the model has it", group=MACHINE, metavar="NAME"
     )
-    threads: int | None = option(None, "of torch", group=MACHINE, number=POSITIVE, metavar="N")
+    threads: int | None = option(None, "of torch", group=MACHINE, number=THREADS, metavar="N")
     report_to: tuple[str, ...] = option((), "tensorboard, wandb, mlflow, trackio", group=MACHINE, metavar="NAME[,NAME]")
     # fmt: on
 

@@ -22,9 +22,10 @@ import numpy as np
 from filelock import FileLock
 
 from seeact_offline.files.whole import replace_text
-from seeact_offline.models.hf_folder import has_safetensors
+from seeact_offline.models.hf_folder import has_safetensors, holds_weights
 from seeact_offline.records import InputError
 from seeact_offline.replies.elimination_answer import read_answer
+from seeact_offline.runs.folder import check_no_run
 from seeact_offline.runs.ranking import JOURNAL
 from seeact_offline.training.baseline import FineTuning
 from seeact_offline.training.checks import n_processes
@@ -66,6 +67,9 @@ def check_out(out: Path, identity: Mapping[str, Any], resume: bool, is_whole: bo
     """
     file = out / IDENTITY
     if not file.exists():
+        check_no_run(out)
+        if holds_weights(out):
+            raise InputError("out", sentence=f"{out} holds a model; name another folder for `out`")
         if resume:
             raise InputError(
                 "resume", sentence=f"{out} holds no training to `resume`; the same command without it begins one"

@@ -35,7 +35,7 @@ from seeact_offline.runs.run import Run
 from seeact_offline.runs.selection import selected_split
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import Extent, data_in_words
-from seeact_offline.training.baseline import PROMPTS, Baseline, FineTuning, find_baseline
+from seeact_offline.training.baseline import PROMPTS, Baseline, FineTuning, OpenBaseline, find_baseline
 from seeact_offline.training.card import SAMPLE, Card, render
 from seeact_offline.training.checks import check_settings
 from seeact_offline.training.curve import learning_curve_png
@@ -91,7 +91,9 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
         if getattr(asked.resolved_recipe, name) != getattr(baseline.recipe, name):
             raise InputError(name, unused, str(getattr(asked.resolved_recipe, name)))
     for name in sorted(asked.own.keys() - set(baseline.own)):
-        raise InputError(name, unused, str(asked.own[name]))
+        value = asked.own[name]
+        raise InputError(name, unused, ",".join(map(str, value)) if isinstance(value, tuple) else str(value))
+    baseline.check_own(asked)
     check_settings(asked.resolved_recipe, asked.running, baseline.packages)
     split = open_split(asked.dataset, asked.split, limit=asked.limit)
     compared = check_separate(split, asked.test_data)
@@ -103,7 +105,7 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
     prepare_torch(asked.resolved_recipe, asked.running)
     with room_to_write(asked.out):
         based = _with_base(asked, baseline, split, held_out)
-    opened = baseline.open(based, split)
+    opened = _opened(asked, baseline, based, split)
     scores = None if asked.scores is None else file_digest(asked.scores)
     identity = {**known, "scores": scores, **opened.identity, **known}
     check_out(asked.out, identity, asked.resume)
@@ -128,7 +130,7 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
             prepare_torch(asked.resolved_recipe, asked.running)
         running = dataclasses.replace(asked.running, per_device=per_device)
         again = dataclasses.replace(based, running=running)
-        model = ready.pop() if ready else baseline.open(again, split)
+        model = ready.pop() if ready else _opened(asked, baseline, again, split)
         reload = None
         if asked.resolved_recipe.quantised:
             recipe = dataclasses.replace(asked.resolved_recipe, quantised=None)
@@ -199,6 +201,16 @@ def _with_base(asked: FineTuning, baseline: Baseline, split: Split, held_out: fr
                     part.save_pretrained(Path(draft) / "base")
                 (Path(draft) / "base").rename(folder)
     return dataclasses.replace(asked, base=str(folder), recipe=recipe)
+
+
+def _opened(asked: FineTuning, baseline: Baseline, based: FineTuning, split: Split) -> OpenBaseline:
+    """Raises InputError, for `small` where the base was made for the training."""
+    try:
+        return baseline.open(based, split)
+    except InputError as error:
+        if error.argument == "base" and isinstance(asked.base, SmallBase):
+            raise error.renamed("small") from error
+        raise
 
 
 def _identity(asked: FineTuning, baseline: Baseline, split: Split) -> dict[str, Any]:

@@ -119,10 +119,7 @@ class WebAgentTuning:
 
     def __init__(self, asked: FineTuning, split: Split) -> None:
         """Raises InputError, also for dialogues about other tasks than those of the train split."""
-        files = asked.own.get("dialogues")
-        if not files:
-            raise InputError("dialogues", sentence="name files of dialogues with `dialogues`")
-        self._asked, self._files = asked, tuple(Path(file) for file in files)
+        self._asked, self._files = asked, dialogues_of(asked)
         self._folder = base_folder(asked.resolved_base)
         self._processor = checked_processor(self._folder, asked.resolved_base)
         check_vlm(self._folder, asked.running.attention)
@@ -139,6 +136,17 @@ class WebAgentTuning:
     def trainer(self, maker: DialogueRows, table: Any, progress: TrainingProgress) -> Any:
         show = DialogueConversations(self._template.control_tokens, self._template.merges_system)
         return sft_trainer(self._asked, self._processor, table, show, progress)
+
+
+def dialogues_of(asked: FineTuning) -> tuple[Path, ...]:
+    """The files to learn from. Raises InputError where none are named, or one does not exist."""
+    files = tuple(Path(file) for file in asked.own.get("dialogues", ()))
+    if not files:
+        raise InputError("dialogues", sentence="name files of dialogues with `dialogues`")
+    for file in files:
+        if not file.is_file():
+            raise InputError("dialogues", sentence=f"{file} does not exist; name files of dialogues with `dialogues`")
+    return files
 
 
 def check_train_steps(
@@ -169,5 +177,6 @@ BASELINE = Baseline(
         {"draws", "choices", "none_share", "hard_negatives", "max_context", "max_question", "group_by_length"}
     ),
     own=("dialogues",),
+    check_own=dialogues_of,
     packages={"trl": "vlm", "peft": "vlm"},
 )

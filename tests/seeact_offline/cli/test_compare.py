@@ -44,6 +44,15 @@ def rewritten(run: Path, change: Change) -> None:
     (run / "steps.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
 
+def copied(run: Path, to: Path, *, asked_anew: bool = False) -> None:
+    """`asked_anew`: as another run of the same settings."""
+    shutil.copytree(run, to)
+    if asked_anew:
+        manifest = read_json(to / "manifest.json")
+        manifest["made"]["run"] = "anew"
+        (to / "manifest.json").write_text(json.dumps(manifest))
+
+
 def reset(run: Path, **results: object) -> None:
     (run / "results.json").write_text(json.dumps(read_json(run / "results.json") | results))
 
@@ -207,13 +216,36 @@ def test_repeats_in_another_order_show_where_the_variance_is(cli: Cli, sample: S
 
 def test_groups_are_compared_as_their_means(cli: Cli, runs: tuple[Path, Path], tmp_path: Path) -> None:
     for run in runs:
-        shutil.copytree(run, tmp_path / f"{run.name}-2")
+        copied(run, tmp_path / f"{run.name}-2", asked_anew=True)
     groups = [[run, tmp_path / f"{run.name}-2"] for run in runs]
     done = cli("compare", "--group", *groups[0], "--group", *groups[1])
     assert (done.status, done.out) == (0, so.compare(*groups).report() + "\n")
     # twins have the mean of one
     assert so.compare(*groups).pairs[0].gap == so.compare(*runs).pairs[0].gap
     assert "group 1: lexical, lexical-2." in done.out
+
+
+def test_a_copy_is_no_second_run_of_a_group(cli: Cli, sample: Sample, runs: tuple[Path, Path], tmp_path: Path) -> None:
+    copied(runs[0], tmp_path / "copy")
+    cli("score", runs[0], "--out", tmp_path / "scored")
+    copied(tmp_path / "scored", tmp_path / "scored-copy")
+    for first, second in (("lexical", "copy"), ("scored", "scored-copy")):
+        error = cli("compare", "--group", runs[1], "--group", tmp_path / first, tmp_path / second).error
+        assert error.endswith(f"{first} and {second} are the same run; name each run of a group once")
+    cli("eval", *sample.words, "--repeats", 1, "--merge", "first", "--out", tmp_path / "run")
+    repeat = tmp_path / "run" / "shuffled-1"
+    cli("score", repeat, "--dataset", sample.dataset)
+    assert cli("compare", "--group", runs[1], "--group", tmp_path / "run", repeat).status == 0
+
+
+def test_runs_over_different_data_are_named(cli: Cli, runs: tuple[Path, Path], tmp_path: Path) -> None:
+    assert "data" not in so.compare(*runs).to_dict()
+    reset(runs[1], dataset_fingerprint="feed")
+    ours = read_json(runs[0] / "results.json")["dataset_fingerprint"]
+    done = cli("compare", *runs, "--out", tmp_path / "found.json")
+    assert f"Of different data: {ours}: lexical; feed: oracle." in done.out
+    assert read_json(tmp_path / "found.json")["data"] == {ours: ["lexical"], "feed": ["oracle"]}
+    assert so.compare([runs[0]], [runs[1]]).data == {ours: ("lexical",), "feed": ("oracle",)}
 
 
 def test_labels_name_runs_and_groups(cli: Cli, runs: tuple[Path, Path]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -40,6 +41,28 @@ def test_scoring_again_changes_no_byte(cli: Cli, finished: Path) -> None:
 def test_scores_can_go_elsewhere(cli: Cli, finished: Path, tmp_path: Path) -> None:
     assert cli("score", finished, "--out", tmp_path / "elsewhere").status == 0
     assert contents(tmp_path / "elsewhere") == contents(finished, SCORED)
+
+
+@pytest.mark.parametrize(
+    ("words", "other"), [("", "out"), ("--protocol mindact", "out"), ("--protocol mindact,seeact", "out/seeact")]
+)
+def test_the_files_of_another_run_are_left_as_they_are(
+    cli: Cli, finished: Path, tmp_path: Path, words: str, other: str
+) -> None:
+    folder = tmp_path / other
+    shutil.copytree(finished, folder)
+    done = cli("score", finished, *words.split(), "--out", tmp_path / "out")
+    assert (done.status, done.err) == (2, f"error: {folder} holds another run; name another folder for --out\n")
+    assert contents(folder) == contents(finished)
+
+
+def test_a_run_does_not_begin_in_a_folder_of_results(cli: Cli, sample: Sample, finished: Path, tmp_path: Path) -> None:
+    cli("score", finished, "--out", tmp_path / "out")
+    done = cli("eval", *sample.words, "--out", tmp_path / "out")
+    assert done.err.endswith(
+        f"{tmp_path / 'out'} holds results without a manifest.json; name another folder for --out\n"
+    )
+    assert contents(tmp_path / "out") == contents(finished, SCORED)
 
 
 def test_it_prints_what_the_run_printed(cli: Cli, sample: Sample, tmp_path: Path) -> None:

@@ -102,10 +102,22 @@ def test_a_trained_ranker_ranks(tmp_path: Path) -> None:
     assert main([*ranked, "--out", str(tmp_path / "scores.parquet")]) == 0
 
 
-def test_folder_that_holds_a_model_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "model.safetensors").touch()
+@pytest.mark.parametrize(
+    ("file", "sentence"),
+    [
+        ("model.safetensors", "--out: expected a folder without a model"),
+        ("manifest.json", "OUT holds a run; name another folder for --out"),
+        ("results.json", "OUT holds a run; name another folder for --out"),
+    ],
+)
+def test_folder_that_holds_something_else_is_one_sentence(
+    file: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / file).touch()
     assert main(["train-ranker", "--small", "--limit", "1", "--out", str(tmp_path)]) == 2
-    assert capsys.readouterr().err.splitlines()[-1].startswith("error: --out: expected a folder without a model")
+    error = capsys.readouterr().err.splitlines()[-1].replace(str(tmp_path), "OUT")
+    assert error.startswith(f"error: {sentence}")
+    assert [path.name for path in tmp_path.iterdir()] == [file]
 
 
 def test_a_base_that_is_no_model_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

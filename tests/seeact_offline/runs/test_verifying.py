@@ -20,6 +20,7 @@ from seeact_offline.scoring.human_causes import answer_digest
 from tests.pages import synthetic_rows, write_parquet
 
 SMALL = {"dataset": "sample", "split": "cross_task", "limit": 1}
+HUGE = 10**400
 Row = dict[str, Any]
 
 
@@ -117,6 +118,51 @@ EDITS: dict[str, tuple[str, Callable[[Path], object]]] = {
         "results.json: model is",
         lambda run: edit_json(run / "results.json", lambda row: row.update(model="openai/gpt-9")),
     ),
+    "the protocol left out": (
+        "results.json: protocol is missing",
+        lambda run: edit_json(run / "results.json", lambda row: row.pop("protocol")),
+    ),
+    "a protocol that is no text": (
+        "results.json: protocol is nan",
+        lambda run: edit_json(run / "results.json", lambda row: row.update(protocol=float("nan"))),
+    ),
+    "a protocol that neither the package nor the manifest names": (
+        "results.json: protocol is 'mine.py:x'",
+        lambda run: edit_json(run / "results.json", lambda row: row.update(protocol="mine.py:x")),
+    ),
+    "the same of a run whose own protocol is not at hand": (
+        "results.json: protocol is 'mine.py:y', in manifest.json 'mine.py:x'",
+        lambda run: [
+            edit_json(run / "manifest.json", lambda row: row["settings"].update(protocol="mine.py:x")),
+            edit_json(run / "results.json", lambda row: row.update(protocol="mine.py:y")),
+        ],
+    ),
+    "a figure too large for any number": (
+        "results.json: step_success_rate.macro is 1000",
+        lambda run: edit_json(run / "results.json", lambda row: row["step_success_rate"].update(macro=HUGE)),
+    ),
+    "a bound too large for any number": (
+        "results.json: task_success_ci95.offline1[0] is 1000",
+        lambda run: edit_json(
+            run / "results.json", lambda row: row["task_success_ci95"]["offline1"].__setitem__(0, HUGE)
+        ),
+    ),
+    "a step's score too large for any number": (
+        "steps.jsonl: line 1: element is 1000",
+        lambda run: edit_line(run / "steps.jsonl", lambda row: row.update(element=HUGE)),
+    ),
+    "a seed too large for any number": (
+        "manifest.json: settings.seed is 1000",
+        lambda run: edit_json(run / "manifest.json", lambda row: row["settings"].update(seed=HUGE)),
+    ),
+    "a size too large for any number": (
+        "targets.jsonl: ",
+        lambda run: edit_line(run / "targets.jsonl", lambda row: row.update(n_actions=HUGE)),
+    ),
+    "a box too large for any number": (
+        "targets.jsonl",
+        lambda run: edit_line(run / "targets.jsonl", lambda row: row.update(boxes=[[0, 0, HUGE, 1]])),
+    ),
     "a scored step": (
         "steps.jsonl: line 1: outcome is",
         lambda run: edit_line(run / "steps.jsonl", lambda row: row.update(outcome="x")),
@@ -188,6 +234,13 @@ def test_an_edited_run_is_not_verified_and_the_edit_is_named(
     found = verify(run)
     assert found.status == "not verified"
     assert any(named in one for one in found.differences), found.differences
+
+
+def test_what_a_manifest_does_not_say_of_how_a_run_was_made_has_its_default(run: Path) -> None:
+    edit_json(run / "manifest.json", lambda row: [row["made"].pop(name) for name in ("base_url", "temperature")])
+    assert verify(run).differences == ()
+    rescore(run)
+    assert "| temperature" in (run / "report.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("named", ["a right answer", "an answer", "lost steps"])

@@ -185,3 +185,45 @@ def test_the_cards_command_trains_the_same(tmp_path: Path) -> None:
     repeated = again.parse_args(words)
     assert finetune.fine_tuning_of(repeated).resolved_recipe == finetune.fine_tuning_of(args).resolved_recipe
     assert (repeated.scores, repeated.limit, repeated.small) == (args.scores, args.limit, args.small)
+
+
+@pytest.mark.parametrize(
+    ("file", "held"),
+    [
+        ("model.safetensors", "a model"),
+        ("model-00001-of-00002.safetensors", "a model"),
+        ("pytorch_model.bin", "a model"),
+        ("manifest.json", "a run"),
+        ("results.json", "a run"),
+    ],
+)
+def test_a_folder_that_holds_something_else_is_left_as_it_is(
+    file: str, held: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / file).touch()
+    for more in ([], ["--base", str(tmp_path)], ["--resume"]):
+        assert main(["finetune", *more, "--evaluate", "none", "--out", str(tmp_path)]) == 2
+        error = capsys.readouterr().err.splitlines()[-1]
+        assert error == f"error: {tmp_path} holds {held}; name another folder for --out"
+    assert [path.name for path in tmp_path.iterdir()] == [file]
+
+
+def test_so_many_threads_are_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["finetune", "--small", "--threads", "100000", "--out", "out"])
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("error: --threads: expected a whole number from 1 to 1,024, got 100000")
+
+
+@pytest.mark.slow
+def test_what_fails_with_a_small_base_is_not_told_of_one_that_nobody_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise InputError("base", "a processor", "none")
+
+    found = replace(find_baseline("flan-t5"), open=fail)
+    monkeypatch.setattr("seeact_offline.training.tuning.find_baseline", lambda _: found)
+    words = ["finetune", "--small", "--limit", "1", "--evaluate", "none", "--out", str(tmp_path / "out")]
+    assert main(words) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == "error: --small: expected a processor, got none"

@@ -89,6 +89,10 @@ WITHOUT_BITSANDBYTES = pytest.mark.skipif(
     find_spec("bitsandbytes") is not None, reason="bitsandbytes is installed, and works on some machines"
 )
 REFUSED = [
+    ("--baseline web-agent --small", "name files of dialogues with --dialogues", ""),
+    ("--baseline web-agent --small --dialogues NOWHERE", "NOWHERE does not exist; name files of dialogues with --dialogues", ""),
+    ("--baseline web-agent --base NOWHERE --dialogues NOWHERE", "NOWHERE does not exist; name files of ", ""),
+    ("--small --dialogues a,b", "--dialogues: expected nothing with baseline flan-t5, which does not use it, got a,b", ""),
     ("--small --eval-ranker bm52", "--eval-ranker: expected ", "got bm52; did you mean bm25?"),
     ("--small --eval-scores NOWHERE.parquet", "--eval-scores: ", "NOWHERE.parquet"),
     ("--small --eval-scores SCORES", "--eval-scores: expected scores of the steps asked for, got 0 of 2 steps", ""),
@@ -139,6 +143,8 @@ def test_a_mistake_is_refused_before_anything_is_prepared(
         monkeypatch.setenv("WORLD_SIZE", processes)
     named = [str(places.get(word, word)) for word in command.split()]
     usual = [] if "--dataset" in named else ["--dataset", str(places["DATA"])]
+    (tmp_path / "d.jsonl").touch()
+    monkeypatch.chdir(tmp_path)
     usual += [] if {"--eval-ranker", "--eval-scores"} & {*named} else ["--eval-ranker", "bm25"]
     began = time.process_time()
     assert main(["finetune", *named, *usual, "--out", str(tmp_path / "out")]) == 2
