@@ -24,7 +24,7 @@ _ENDS_TEXT = re.compile(r"\s*(?:[)\]}]|,\s*(?:[A-Za-z_]\w*\s*=|['\"\d(\[<-])|$)"
 _CONSTANTS = {"true": True, "false": False, "null": None}
 _LONG_NUMBER = re.compile(r"0[xXoObB][0-9a-fA-F_]{1000}")
 """A number that Python reads, as it is not decimal, and then writes for nobody: it writes 4,300 digits at most."""
-_WORDS = re.compile(r"'(?:\\.|[^'\\])*+'|\"(?:\\.|[^\"\\])*+\"|\b(true|false|null)\b", re.DOTALL)
+_WORDS = re.compile(r"'(?:\\.?|[^'\\])*+(?:'|\Z)|\"(?:\\.?|[^\"\\])*+(?:\"|\Z)|\b(true|false|null)\b", re.DOTALL)
 """Words of JSON, and the texts in quotes in which they stay as they are."""
 _BARE_KEY = re.compile(r"([{,]\s*)([A-Za-z_]\w*)(?=\s*:)")
 _CLOSERS = {"{": "}", "[": "]", "(": ")"}
