@@ -130,6 +130,11 @@ def _quoted(text: str, at: int) -> tuple[str, int]:
     return unescape(text[start:]), len(text)
 
 
+def unquoted(text: str) -> str:
+    """The text without the straight quotes around all of it."""
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
+
+
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 
@@ -257,11 +262,13 @@ def _closing(text: str, start: int) -> tuple[int, str]:
 
 
 def _mended(text: str, start: int) -> tuple[int, str]:
-    """The value at `start` with the closing brackets that its opening ones want, and where it ends: `{"coordinate": [1, 2}}` lacks one and has another.
-    Empty where its brackets are right, or never closed."""
+    """Where the value at `start` ends, and the value with the closing brackets that its opening ones want: `{"coordinate": [1, 2}}` lacks one.
+
+    Empty for a value whose brackets are right, or never closed.
+    """
     stack: list[str] = []
     written: list[str] = []
-    at, quote, is_wrong = start, "", False
+    quote, is_wrong = "", False
     for at in range(start, len(text)):
         character = text[at]
         if quote:

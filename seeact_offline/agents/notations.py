@@ -15,7 +15,7 @@ from itertools import zip_longest
 from typing import Any
 
 from seeact_offline.agents.acts import CLICKS, Act, Kind, Unreadable
-from seeact_offline.agents.calls import calls_in, json_in, loads, place_of
+from seeact_offline.agents.calls import calls_in, json_in, loads, place_of, unquoted
 from seeact_offline.agents.verbs import TYPED, NoMarks, Said, UnknownAct, act_of, kind_of, said_in_value
 from seeact_offline.replies.points import read_point as find_point
 
@@ -225,8 +225,8 @@ def said_in_lines(text: str) -> list[Said]:
         if not (line["verb"].isupper() or (kind in CLICKS and place) or _BARE.fullmatch(rest)):
             continue
         if kind not in (*CLICKS, "select", "drag", "scroll"):
-            in_quotes = len(rest) > 1 and rest[0] == rest[-1] and rest[0] in "\"'"
-            named = {"text": rest[1:-1] if in_quotes else rest.removeprefix("[").removesuffix("]")} if rest else {}
+            bare = unquoted(rest)
+            named = {"text": bare if bare != rest else rest.removeprefix("[").removesuffix("]")} if rest else {}
         found.append(Said(line["verb"], named, is_call=bool(named) or (kind not in CLICKS and not rest)))
     return found
 

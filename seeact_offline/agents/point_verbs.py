@@ -14,7 +14,7 @@ from typing import Any
 
 from seeact_offline.agents.acts import CLICKS, Act, Kind, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
-from seeact_offline.agents.calls import calls_in, closed, escape, json_in, place_in, place_of
+from seeact_offline.agents.calls import calls_in, closed, escape, json_in, place_in, place_of, unquoted
 from seeact_offline.agents.screens import Frame, Point, Resize
 from seeact_offline.agents.verbs import UnknownAct, act_of, kind_of, said_in_value, scroll_of
 from seeact_offline.replies.points import read_point as find_point
@@ -65,8 +65,7 @@ def read_osatlas(text: str) -> list[Act]:
             said = None
             point = _TAGGED_POINT.search(rest)
             if kind in ("type", "select", "press", "stop", "answer"):
-                said = _TAGGED_POINT.sub("", rest).strip().removeprefix("[").removesuffix("]")
-                said = said[1:-1] if len(said) > 1 and said[0] == said[-1] and said[0] in "\"'" else said
+                said = unquoted(_TAGGED_POINT.sub("", rest).strip().removeprefix("[").removesuffix("]"))
             extra = scroll_of(rest.strip(" []*.").lower(), {}) if kind == "scroll" else {}
             extra |= {"keys": "Enter"} if verb.upper() == "ENTER" else {}
             place = place_in(rest) if kind in (*CLICKS, "select") else place_in(point[0]) if point else None

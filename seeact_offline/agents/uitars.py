@@ -13,7 +13,7 @@ from seeact_offline.agents.acts import CLICKS, Act, Kind, Place, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
 from seeact_offline.agents.calls import Call, calls_in, closed, escape, parse, place_in
 from seeact_offline.agents.screens import Frame, Point, Resize
-from seeact_offline.agents.verbs import scroll_of
+from seeact_offline.agents.verbs import Said, act_of, scroll_of
 
 VERBS: Mapping[str, Kind] = {
     "click": "click", "left_click": "click", "left_single": "click", "left_double": "double", "right_single": "right",
@@ -52,19 +52,13 @@ def _act(call: Call) -> Act | None:
         else call.text("start_box", "point", at=1)
     )
     place: Place | None = place_in(given) if given is not None else None
-    if place is None and kind in CLICKS:
+    if place is None and kind in CLICKS and (act := act_of(Said("click", call.named, call.positional))) is not None:
         # written without the box's name
-        place = _bare_place(call)
+        place = act.place
     text = call.text("content", "text", "value", "key", "keys", at=0 if kind == "type" else 1)
     to = place_in(call.text("end_box", "end_point", at=9) or "") if kind in ("drag", "scroll") else None
     extra = ({} if to is None else {"to": to}) | (scroll_of(call.verb, call.named) if kind == "scroll" else {})
     return Act(kind, place, text if kind in ("type", "select", "stop", "press") else None, extra)
-
-
-def _bare_place(call: Call) -> Place | None:
-    named = [call.named[name] for name in ("x", "y") if name in call.named]
-    pairs = (call.named.get("coordinate"), call.named.get("position"), ",".join(named), ",".join(call.positional[:2]))
-    return next((place for pair in pairs if pair and (place := place_in(pair)) is not None), None)
 
 
 def read_strictly(text: str) -> list[Act]:

@@ -403,7 +403,7 @@ def _noise(table: _Table, names: Sequence[str], detect: float) -> list[FigureNoi
 def _difference_noise(
     groups: Sequence[ScoredRun], mixed: Sequence[str], of_seeds: Mapping[str, _Table], detect: float
 ) -> tuple[DifferenceNoise, ...]:
-    """Of groups of one method each, with two seeds or more."""
+    """Splits the variance of differences between groups of one method each, with two seeds or more."""
     known = [one.name for one in groups if len(one.seeds) > 1 and one.seeds[0].identity and one.name not in mixed]
     base = groups[0].name
     if base not in known or of_seeds[base].n_tasks < 2:

@@ -112,7 +112,7 @@ class Pair:
 
     @cached_property
     def failing_steps(self) -> dict[str, float]:
-        """Of each task of the runs."""
+        """Failing steps of each task of the runs."""
         return {task: n for run in self.offline for task, n in run.failing_steps.items()}
 
     @cached_property

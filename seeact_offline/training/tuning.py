@@ -86,14 +86,7 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
     watch, baseline = watch or Watch(), find_baseline(asked.baseline)
     watch.note(f"fine-tuning {asked.baseline} on {asked.split} of {asked.dataset}, into {asked.out}")
     _tell_published(asked, watch)
-    unused = f"nothing with baseline {asked.baseline}, which does not use it"
-    for name in sorted(baseline.ignores):
-        if getattr(asked.resolved_recipe, name) != getattr(baseline.recipe, name):
-            raise InputError(name, unused, str(getattr(asked.resolved_recipe, name)))
-    for name in sorted(asked.own.keys() - set(baseline.own)):
-        value = asked.own[name]
-        raise InputError(name, unused, ",".join(map(str, value)) if isinstance(value, tuple) else str(value))
-    baseline.check_own(asked)
+    _check_options(asked, baseline)
     check_settings(asked.resolved_recipe, asked.running, baseline.packages)
     split = open_split(asked.dataset, asked.split, limit=asked.limit)
     compared = check_separate(split, asked.test_data)
@@ -154,6 +147,18 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
 
 
 # --- before ---
+
+
+def _check_options(asked: FineTuning, baseline: Baseline) -> None:
+    """Raises InputError for options that the baseline does not use, and for what its own lack."""
+    unused = f"nothing with baseline {asked.baseline}, which does not use it"
+    for name in sorted(baseline.ignores):
+        if getattr(asked.resolved_recipe, name) != getattr(baseline.recipe, name):
+            raise InputError(name, unused, str(getattr(asked.resolved_recipe, name)))
+    for name in sorted(asked.own.keys() - set(baseline.own)):
+        value = asked.own[name]
+        raise InputError(name, unused, ",".join(map(str, value)) if isinstance(value, tuple) else str(value))
+    baseline.check_own(asked)
 
 
 def _tell_published(asked: FineTuning, watch: Watch) -> None:

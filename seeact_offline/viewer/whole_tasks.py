@@ -77,7 +77,7 @@ class WholeTask:
 
 @dataclass(frozen=True, slots=True)
 class WholeTasks:
-    """What is read of folders of trajectories and of verdicts."""
+    """Tasks, verdicts and problems of folders of trajectories and of verdicts."""
 
     names: tuple[str, ...]
     """Names of the folders of trajectories."""
