@@ -6,12 +6,14 @@ An agent's reader turns a reply into acts; `fold` turns the acts into one operat
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from types import MappingProxyType
 from typing import Any, Literal
 
 from seeact_offline.agents.screens import Frame, Point, Shown
+from seeact_offline.replies.points import is_everything
 
 Kind = Literal[
     "click", "double", "right", "hover", "type", "select", "clear", "press", "scroll", "drag", "wait", "zoom", "stop", "answer",
@@ -44,6 +46,12 @@ class Unreadable(Exception):
     """A reply that holds no act. Its text says what was missing."""
 
     name = "no_act"
+
+
+class NoPlace(Unreadable):
+    """A click that does not say where, in a form that is read."""
+
+    name = "no_place"
 
 
 class MissingPart(Unreadable):
@@ -148,9 +156,19 @@ def answer_of(
     if isinstance(act.place, str):
         return replace(said, label=act.place)
     point = act.point
+    if point is None and act.kind in CLICKS and not strict:
+        return replace(said, failure=NoPlace.name, detail=f"{act.kind} without a place that can be read")
     if point is None:
         return replace(said, place=last_click if op == "TYPE" and fold.type_place == "last-click" else None)
+    if isinstance(act.place, tuple) and not strict and _is_everything(act.place, shown, frame):
+        return replace(said, failure=NoPlace.name, detail="a box around the whole picture")
     return _placed(said, point, shown, frame, strict)
+
+
+def _is_everything(place: tuple[float, ...], shown: Shown, frame: Frame) -> bool:
+    with suppress(ValueError):
+        return is_everything(place, frame.extent(shown.sent))
+    return False
 
 
 def _placed(answer: Answer, point: Point, shown: Shown, frame: Frame, strict: bool) -> Answer:

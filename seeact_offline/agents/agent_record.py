@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from seeact_offline.agents.acts import Act, Answer, Fold, Kind, Unreadable, answer_of
-from seeact_offline.agents.notations import acts_in, unwrapped
+from seeact_offline.agents.notations import acts_in, boxes
 from seeact_offline.agents.screens import Frame, Point, Resize, Shown, Size
 from seeact_offline.records import ShownPicture
-from seeact_offline.replies.words import without_end_tokens, without_thoughts
+from seeact_offline.replies.answer_text import answer_text
 
 Reader = Callable[[str], Sequence[Act]]
 MOST_CHARACTERS = 20_000
@@ -99,29 +100,17 @@ class Agent:
             if not found:
                 raise Unreadable("no act")
             return found
-        text = _without_cut_numbers(without_end_tokens(without_thoughts(text[-MOST_CHARACTERS:])))
+        text = bare_reply(text)
         try:
-            return self.read_own(text)
+            return read_parts(self.reader, text)
         except Unreadable as error:
             if not self.reads_others or error.name != Unreadable.name:
                 raise
             try:
-                return tuple(acts_in(text, verbs=self.verbs))
+                return read_parts(partial(acts_in, verbs=self.verbs), text)
             except Unreadable as other:
                 # what is named comes before "no act"
                 raise (error if other.name == Unreadable.name else other) from None
-
-    def read_own(self, text: str) -> tuple[Act, ...]:
-        """The acts of a reply without thoughts, in the agent's own language alone. Raises Unreadable."""
-        refused = Unreadable("no act")
-        for part in unwrapped(text):
-            try:
-                if found := tuple(self.reader(part)):
-                    return found
-            except Unreadable as error:
-                # of the whole reply
-                refused = error
-        raise refused
 
     def answer(
         self, acts: Sequence[Act], shown: Shown, last_click: Point | None = None, strict: bool = False
@@ -169,6 +158,25 @@ class Agent:
         if place is not None and not isinstance(place, str):
             place = shown.from_page(place, self.frame)
         return self.writer(op if op in self.speaks else "CLICK", value, place)
+
+
+def bare_reply(text: str) -> str:
+    """The model's answer, as readers of acts are given it."""
+    return _without_cut_numbers(answer_text(text[-MOST_CHARACTERS:]))
+
+
+def read_parts(reader: Reader, text: str) -> tuple[Act, ...]:
+    """The acts of the first part of an answer that has any: its boxes, then all of it. Raises Unreadable."""
+    refused = Unreadable("no act")
+    for part in boxes(text):
+        try:
+            if acts := tuple(reader(part)):
+                return acts
+        except Unreadable as error:
+            refused = error
+            if error.name != Unreadable.name:
+                break
+    raise refused
 
 
 def _without_cut_numbers(text: str) -> str:

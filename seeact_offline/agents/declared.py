@@ -15,11 +15,13 @@ from typing import Any, Literal
 
 from seeact_offline.agents.acts import Act, Kind
 from seeact_offline.agents.agent_record import Agent, Reader, View
-from seeact_offline.agents.calls import escape
 from seeact_offline.agents.notations import acts_in, place_in_reply
-from seeact_offline.agents.point_verbs import read_holo, write_holo_abs
+from seeact_offline.agents.point_verbs import write_holo_abs
+from seeact_offline.agents.qwen import write_qwen
 from seeact_offline.agents.screens import Frame, Point, Resize
+from seeact_offline.agents.uitars import write_general
 from seeact_offline.records import InputError
+from seeact_offline.replies.calls import escape
 
 FRAMES: Mapping[str, float | None] = {"px": None, "1000": 1000, "999": 999, "100": 100, "1": 1}
 """Names of frames -> the number at the right and bottom edge; None for pixels of the picture as the model sees it."""
@@ -39,16 +41,6 @@ class Style:
     asked: str
     """The example of it in a prompt; `X` and `Y` stand for numbers."""
     speaks: frozenset[str] = frozenset({"CLICK", "TYPE"})
-    read: Reader | None = None
-    """Its own reader, where the notation of calls does not cover it."""
-
-
-def _json(op: str, value: str, place: Point | str | None) -> str:
-    calls: list[dict[str, Any]] = [] if place is None else [{"action": "left_click", "coordinate": place}]
-    if op == "TYPE":
-        calls.append({"action": "type", "text": value})
-    texts = [json.dumps({"name": "computer_use", "arguments": call}, ensure_ascii=False) for call in calls]
-    return "\n".join(f"<tool_call>\n{text}\n</tool_call>" for text in texts)
 
 
 def _xml(op: str, value: str, place: Point | str | None) -> str:
@@ -106,13 +98,6 @@ def _keys(op: str, value: str, place: Point | str | None) -> str:
     return json.dumps(point | ({"TYPE": value} if op == "TYPE" else {}), ensure_ascii=False)
 
 
-def _calls(op: str, value: str, place: Point | str | None) -> str:
-    calls = [] if place is None else [f"click(start_box='({place[0]},{place[1]})')"]
-    if op == "TYPE":
-        calls.append(f"type(content='{escape(value)}')")
-    return "Action: " + "\n\n".join(calls)
-
-
 def _place(form: str, op: str, value: str, place: Point | str | None) -> str:
     if place is None:
         return "none"
@@ -125,7 +110,7 @@ def _places(form: str) -> Style:
 
 STYLES: Mapping[str, Style] = {
     "json": Style(
-        "json", _json, '<tool_call>\n{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [X, Y]}}\n</tool_call>\n'
+        "json", write_qwen, '<tool_call>\n{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [X, Y]}}\n</tool_call>\n'
         '<tool_call>\n{"name": "computer_use", "arguments": {"action": "type", "text": ""}}\n</tool_call>',
     ),
     "xml": Style(
@@ -136,7 +121,7 @@ STYLES: Mapping[str, Style] = {
         "xml", _seed, "<seed:tool_call><function=click><parameter=point><point>X Y</point></parameter></function></seed:tool_call>\n"
         "<seed:tool_call><function=type><parameter=content></parameter></function></seed:tool_call>",
     ),
-    "python": Style("python", _calls, "Action: click(start_box='(X,Y)')\nAction: type(content='')"),
+    "python": Style("python", write_general, "Action: click(start_box='(X,Y)')\nAction: type(content='')"),
     "box": Style("python", _box, "<|begin_of_box|>left_click(start_box='[X,Y]', element_info='')<|end_of_box|>\n<|begin_of_box|>type(content='')<|end_of_box|>"),
     "action": Style("python", _tagged, "<action>Click(box=(X, Y))</action>\n<action>Type(content='')</action>"),
     "operation": Style(
@@ -147,7 +132,6 @@ STYLES: Mapping[str, Style] = {
     "navigator": Style(
         "json", write_holo_abs, '{"thought": "", "action": {"action": "click_element_abs", "element": "the element in words", "x": X, "y": Y}}\n'
         '{"thought": "", "action": {"action": "write_element_abs", "content": "text", "element": "the element in words", "x": X, "y": Y}}',
-        read=read_holo,
     ),
     "keys": Style("json", _keys, '{"thought": "", "POINT": [X, Y]}\n{"thought": "", "POINT": [X, Y], "TYPE": "text"}'),
     "point": _places("(X, Y)"),
@@ -205,7 +189,7 @@ def gui_model(
     own = dict(verbs or {})
     in_pixels = FRAMES[frame] is None
     counted = Frame(FRAMES[frame], _DECIMALS.get(frame, 0), resize=rule if in_pixels else Resize())
-    reads = reader or style.read
+    reads = reader
     if reads is None:
         reads = _read_place if style.reads == "place" else partial(acts_in, notations=(style.reads,), verbs=own)
     spoken = {"speaks": style.speaks, "speaks_value": style.speaks & {"TYPE"}}

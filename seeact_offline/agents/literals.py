@@ -10,21 +10,18 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from seeact_offline.agents.acts import Act, Kind, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
-from seeact_offline.agents.calls import escape, json_in, parse, place_of
+from seeact_offline.agents.notations import acts_in
 from seeact_offline.agents.screens import Frame, Point, Resize
-from seeact_offline.agents.verbs import scroll_of
+from seeact_offline.replies.calls import escape, parse, place_of
 
 TYPES: Mapping[str, Kind] = {"4": "click", "2": "select", "3": "type"}
 CODES = {"CLICK": 4, "SELECT": 2, "TYPE": 3}
-ACTIONS: Mapping[str, Kind] = {
-    "CLICK": "click", "TAP": "click", "INPUT": "type", "TYPE": "type", "SELECT": "select", "HOVER": "hover", "ENTER": "press",
-    "SCROLL": "scroll", "ANSWER": "answer", "STOP": "stop",
-}  # fmt: skip
-STRICT_ACTIONS = frozenset({"CLICK", "TYPE", "SELECT"})
+STRICT_ACTIONS: Mapping[str, Kind] = {"CLICK": "click", "TYPE": "type", "SELECT": "select"}
 """The actions of ShowUI on Mind2Web; another one keeps its place."""
 _BEGIN = re.compile(r"'action':\s*'")
 _MIDDLE = re.compile(r"',\s*'value':\s*(?P<none>None)?")
@@ -32,12 +29,6 @@ _END = r",\s*'position':\s*(?P<place>None|\[([0-9.]+),\s*([0-9.]+)\])"
 _NO_VALUE = re.compile(_END)
 _VALUE = re.compile(rf"'(?:(?P<value>.*?)'{_END}|.*)")
 """A value up to the first quote that a position follows, else the rest of the line."""
-
-
-def read_seeclick(text: str) -> list[Act]:
-    """The first dictionary with an `action_type`, whatever stands around it."""
-    value = _first_with(text, "action_type")
-    return [_seeclick_act({**value, "action_type": str(value["action_type"]).removesuffix(".0")})]
 
 
 def read_seeclick_strictly(text: str) -> list[Act]:
@@ -74,22 +65,19 @@ def _seeclick_act(value: Mapping[str, Any]) -> Act:
 
 
 def read_showui(text: str) -> list[Act]:
-    """The first dictionary with an `action`, keys in any order; else as the released code reads it."""
+    """The call, keys in any order; where its quotes break, as the released code reads it."""
     try:
-        value = _first_with(text, "action")
-    except Unreadable:
+        return acts_in(text, ("json",), sign=r"[\"']action[\"']")
+    except Unreadable as error:
+        if error.name != Unreadable.name:
+            raise
         return read_showui_strictly(text)
-    kind = ACTIONS.get(str(value["action"]).strip().upper(), "other")
-    said = value.get("value")
-    extra = scroll_of("scroll", {"direction": said}) if kind == "scroll" else {}
-    extra |= {"keys": "Enter"} if kind == "press" else {}
-    return [Act(kind, place_of(value.get("position")), None if said is None or kind == "click" else str(said), extra)]
 
 
 def read_showui_strictly(text: str) -> list[Act]:
     """The first place where action, value and position follow each other in this order."""
     action, match = _showui_parts(text.replace('"', "'"))
-    kind: Kind = ACTIONS[action] if action in STRICT_ACTIONS else "other"
+    kind: Kind = STRICT_ACTIONS.get(action, "other")
     *_, x, y = match.groups()
     try:
         place = None if x is None else (float(x), float(y))
@@ -132,15 +120,6 @@ def _line_end(text: str, at: int) -> int:
     return found if found >= 0 else len(text)
 
 
-def _first_with(text: str, key: str) -> dict[str, Any]:
-    for value in json_in(text):
-        if isinstance(value, list | tuple):
-            value = next((one for one in value if isinstance(one, dict)), None)
-        if isinstance(value, dict) and key in value:
-            return value
-    raise Unreadable(f"expected a dictionary with {key}")
-
-
 def write_seeclick(op: str, value: str, place: Point | str | None) -> str:
     """A dictionary as the training data has it: a value that holds a quote makes it unreadable, and the released evaluation leaves such
     steps out."""
@@ -157,8 +136,8 @@ def write_showui(op: str, value: str, place: Point | str | None) -> str:
 
 
 SEECLICK = Agent(
-    "seeclick", "njucckevin/SeeClick 0ef37ac: agent_tasks/mind2web_test.py", read_seeclick, read_seeclick_strictly, write_seeclick,
-    protocol="seeclick", frame=Frame(1, decimals=2, rounded_to=3), history_steps=4,
+    "seeclick", "njucckevin/SeeClick 0ef37ac: agent_tasks/mind2web_test.py", partial(acts_in, notations=("json",), verbs=TYPES, sign="action_type"), read_seeclick_strictly, write_seeclick,
+    verbs=TYPES, protocol="seeclick", frame=Frame(1, decimals=2, rounded_to=3), history_steps=4,
 )  # fmt: skip
 SHOWUI = Agent(
     "showui", "showlab/ShowUI 21ed7cb: main/eval_mind2web.py", read_showui, read_showui_strictly, write_showui,

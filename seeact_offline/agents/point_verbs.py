@@ -9,26 +9,21 @@ import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from math import inf, isfinite
 from typing import Any
 
 from seeact_offline.agents.acts import CLICKS, Act, Kind, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
-from seeact_offline.agents.calls import calls_in, closed, escape, json_in, place_in, place_of, unquoted
+from seeact_offline.agents.notations import acts_in, place_in_reply
 from seeact_offline.agents.screens import Frame, Point, Resize
-from seeact_offline.agents.verbs import UnknownAct, act_of, kind_of, said_in_value, scroll_of
-from seeact_offline.replies.points import read_point as find_point
+from seeact_offline.replies.calls import closed, escape
 
 OSATLAS_VERBS: Mapping[str, Kind] = {
     "CLICK": "click", "LONG_PRESS": "click", "DOUBLE_CLICK": "double", "RIGHT_CLICK": "right", "HOVER": "hover", "MOVETO": "hover",
     "TYPE": "type", "SELECT": "select", "SCROLL": "scroll", "ENTER": "press", "PRESS": "press", "HOTKEY": "press", "PRESS_HOME": "goto",
     "PRESS_BACK": "back", "OPEN_APP": "goto", "WAIT": "wait", "ANSWER": "answer", "COMPLETE": "stop", "IMPOSSIBLE": "stop",
 }  # fmt: skip
-_OSATLAS = re.compile(
-    rf"^[\s>*-]*(?:\d+[.)]\s*)?({'|'.join(sorted(OSATLAS_VERBS, key=len, reverse=True)).replace('_', '[_ ]')})\b[\s*:]*+((?:[\s*]*+[^\s*]++)*+)"
-)
-_OSATLAS_ANY_CASE = re.compile(_OSATLAS.pattern, re.IGNORECASE)
-_TAGGED_POINT = re.compile(r"^<point>[^<]*+</point>|<point>[^<]*+</point>\s*$")
 _BRACKETS = re.compile(r"\[(?:(.*?)\]|.*)")
 _CLICK = re.compile(r"click\((?:(.*?)\)|.*)")
 _TYPE = re.compile(r"type\((?:([^)]++)\)|[^)]++\Z)")
@@ -42,7 +37,6 @@ _TWO_NUMBERS = tuple(
     )
 )  # fmt: skip
 """Places in the reply of Holo1's localizer, in the order in which they are looked for."""
-_NUMBER = re.compile(r"(?<![\w.])[-+]?\d++(?:\.\d++)?+(?![\w%]|\.\d)")
 _WHOLE = re.compile(r"BLANK*[-+]?[0-9]++(?:_[0-9]++)*+(?:\.0++)?+BLANK*".replace("BLANK", r"(?:(?![\x1c-\x1f])\s)"))
 _MOST_DECIMAL = 2.0**63
 """Decimals from here on are no whole number for the released reader, which has 64 bits for them."""
@@ -51,28 +45,6 @@ NAVIGATOR_VERBS: Mapping[str, Kind] = {
 }  # fmt: skip
 """Actions of the released loop's navigator that are read strictly."""
 HOLO = Resize("smart", 28, 3_136, 1_003_520)
-
-
-def read_osatlas(text: str) -> list[Act]:
-    """The lines behind the last `actions:`, or all lines where it is missing."""
-    acts = []
-    _, *behind = parts = re.split(r"(?i)actions?\s*:", text)
-    for line in parts[-1].splitlines():
-        # a word of the thoughts may look like a verb, but not in capitals
-        if match := (_OSATLAS_ANY_CASE if behind else _OSATLAS).match(line):
-            verb, rest = match.groups()
-            kind = OSATLAS_VERBS[verb.upper().replace(" ", "_")]
-            said = None
-            point = _TAGGED_POINT.search(rest)
-            if kind in ("type", "select", "press", "stop", "answer"):
-                said = unquoted(_TAGGED_POINT.sub("", rest).strip().removeprefix("[").removesuffix("]"))
-            extra = scroll_of(rest.strip(" []*.").lower(), {}) if kind == "scroll" else {}
-            extra |= {"keys": "Enter"} if verb.upper() == "ENTER" else {}
-            place = place_in(rest) if kind in (*CLICKS, "select") else place_in(point[0]) if point else None
-            acts.append(Act(kind, place, said or None, extra))
-    if not acts:
-        raise Unreadable("expected a line such as CLICK <point>[[x,y]]</point> behind actions:")
-    return acts
 
 
 def read_osatlas_strictly(text: str) -> list[Act]:
@@ -96,21 +68,6 @@ def write_osatlas(op: str, value: str, place: Point | str | None) -> str:
     if op == "TYPE":
         lines.append(f"TYPE [{' '.join(value.splitlines())}]")
     return "actions:\n" + "\n".join(lines)
-
-
-def read_screensuite(text: str) -> list[Act]:
-    """The calls `click` and `type`, in any case."""
-    acts = []
-    for call in calls_in(text):
-        if call.verb.endswith("click"):
-            given = call.named.get("point") or ", ".join([*call.positional, *call.named.values()])
-            acts.append(Act("click", place_in(given)))
-        elif call.verb in ("type", "write"):
-            acts.append(Act("type", None, call.text("text", "content") or ""))
-    if not acts:
-        raise Unreadable("expected click(x, y)")
-    # "click (the button)" may be part of a sentence
-    return [act for act in acts if act.place or act.kind != "click"] or acts
 
 
 def read_screensuite_strictly(text: str) -> list[Act]:
@@ -138,26 +95,13 @@ def write_screensuite(op: str, value: str, place: Point | str | None) -> str:
 
 
 def read_holo(text: str) -> list[Act]:
-    """The navigator's JSON action, or the localizer's `Click(x, y)`, or the only place that is named, or the only two numbers."""
-    for value in json_in(text):
-        if isinstance(value, dict) and (act := _holo_act(value)) is not None:
-            return [act]
-        found = said_in_value(value)
-        if acts := [act for said in found if (act := act_of(said)) is not None]:
-            return acts[:1]
-        if found:
-            raise UnknownAct(f"no table knows {found[0].verb[:60]!r}")
-        if isinstance(value, dict) and (place := place_of(value)) is not None:
-            return [Act("click", place)]
-    for call in calls_in(text):
-        if call.verb in ("click", "click_absolute"):
-            return [Act("click", place_in(", ".join([*call.positional, *call.named.values()])))]
-    pointed = find_point(text)
-    if pointed.failure is None and pointed.numbers:
-        return [Act("click", place_of(pointed.numbers))]
-    if len(numbers := _NUMBER.findall(text)) == 2:
-        return [Act("click", place_of(numbers))]
-    raise Unreadable("expected JSON with an action, or Click(x, y)")
+    """The navigator's action, or the only place that is named, as the localizer does."""
+    try:
+        return acts_in(text, ("json", "python"))
+    except Unreadable as error:
+        if error.name != Unreadable.name:
+            raise
+        return [place_in_reply(text)]
 
 
 def read_holo_1_strictly(text: str) -> list[Act]:
@@ -216,24 +160,6 @@ def _whole_number(value: Any) -> float | None:
     return number + 0.0 if isfinite(number) else None
 
 
-def _holo_act(value: Mapping[str, Any]) -> Act | None:
-    action = value.get("action", value)
-    if isinstance(action, str):
-        action = {**value, "action": action}
-    verb = action.get("action", action.get("type")) if isinstance(action, dict) else None
-    if not isinstance(verb, str):
-        return None
-    kind = kind_of(verb)
-    if kind is None:
-        raise UnknownAct(f"no table knows {verb[:60]!r}")
-    place: Any = place_of([action["x"], action["y"]]) if "x" in action and "y" in action else None
-    if place is None and isinstance(action.get("element"), str):
-        place = action["element"]
-    text = action.get("content", action.get("answer", action.get("text")))
-    extra = scroll_of(verb.lower(), action) if kind == "scroll" else {}
-    return Act(kind, place, None if text is None else str(text), extra)
-
-
 def write_holo(op: str, value: str, place: Point | str | None) -> str:
     """The navigator's JSON with a place."""
     action: dict[str, Any] = {"action": "write_element" if op == "TYPE" else "click_element"}
@@ -257,14 +183,14 @@ _CLICK_TYPE: dict[str, Any] = {"speaks": frozenset({"CLICK", "TYPE"}), "speaks_v
 OSATLAS = Agent(
     "osatlas",
     "OS-Copilot/OS-Atlas bad0840",
-    read_osatlas,
+    partial(acts_in, notations=("lines",)),
     read_osatlas_strictly,
     write_osatlas,
     frame=Frame(1000),
     **_CLICK_TYPE,
 )
 SCREENSUITE = Agent(
-    "screensuite", "huggingface/screensuite c92591b", read_screensuite, read_screensuite_strictly, write_screensuite,
+    "screensuite", "huggingface/screensuite c92591b", partial(acts_in, notations=("python",), sign=r"(?i)(?<![\w.])(?:click|type)\("), read_screensuite_strictly, write_screensuite,
     history_steps=1, **_CLICK_TYPE,
 )  # fmt: skip
 HOLO1 = Agent(

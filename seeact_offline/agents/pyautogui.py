@@ -7,23 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
 
 from seeact_offline.agents.acts import Act, Fold, Kind, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
-from seeact_offline.agents.calls import Call, calls_in, closed, escape, place_in, place_of
+from seeact_offline.agents.notations import acts_in
 from seeact_offline.agents.screens import Frame, Point, Resize
-from seeact_offline.agents.verbs import scroll_of
+from seeact_offline.replies.calls import closed, escape
 
-VERBS: Mapping[str, Kind] = {
-    "click": "click", "leftclick": "click", "middleclick": "click", "doubleclick": "double", "tripleclick": "double",
-    "triple_click": "double", "rightclick": "right", "moveto": "hover", "dragto": "drag", "drag": "drag",
-    "write": "type", "typewrite": "type", "select_option": "select",
-    "press": "press", "hotkey": "press", "keydown": "press", "keyup": "press", "scroll": "scroll", "hscroll": "scroll",
-    "vscroll": "scroll", "wait": "wait", "sleep": "wait", "terminate": "stop", "answer": "answer",
-}  # fmt: skip
-MODULES = frozenset({"pyautogui", "computer", "browser", "mobile", "time"})
-_FENCE = re.compile(r"```(?:python|py|code)?\s*\n(.*?)(?:```|\Z)", re.DOTALL)
 _POINT = re.compile(r"x=([\d.]+),\s*y=([\d.]+)")
 _LOOSE_POINT = re.compile(r"x\s*=\s*([\d.]+)\s*,\s*y\s*=\s*([\d.]+)")
 _MESSAGE = re.compile(r"message=['\"](.+?)['\"]")
@@ -39,30 +30,7 @@ MIDDLE = (0.5, 0.5)
 SMART = Resize("smart", 28, 3_136, 12_845_056)
 
 
-def read_code(text: str) -> list[Act]:
-    """The calls of pyautogui, computer and browser, in the last fenced block where one has any."""
-    blocks = [*_FENCE.findall(text)[::-1], text.partition("<|diff_marker|>")[0]]
-    for block in blocks:
-        acts = [act for call in calls_in(block) if (act := _act(call)) is not None]
-        if acts:
-            return acts
-    raise Unreadable("expected a call such as pyautogui.click(x=0.5, y=0.5)")
-
-
-def _act(call: Call) -> Act | None:
-    kind = VERBS.get(call.verb)
-    if kind is None or call.name.split(".")[0].lower() not in MODULES:
-        return None
-    if kind in ("type", "press", "stop", "answer"):
-        return Act(kind, None, call.text("message", "text", "status", "keys", "answer"))
-    x, y = call.text("x", "point", at=0), call.text("y", at=1)
-    # one argument may hold both numbers
-    place = place_of([x, y]) if y else place_in(x or "")
-    extra: dict[str, Any] = scroll_of(call.verb, {"clicks": x, **call.named}) if kind == "scroll" else {}
-    if "page" in call.named and kind == "scroll":
-        # Aguvis counts in pages, upwards
-        extra = {"direction": scroll_of(call.verb, {"clicks": call.named["page"]})["direction"]}
-    return Act(kind, place, call.text("value", "text", at=2) if kind == "select" else None, extra)
+_READER = partial(acts_in, notations=("python",), sign=r"\b(?:pyautogui|computer|browser|mobile)\.\w")
 
 
 def read_first_line(text: str) -> list[Act]:
@@ -160,11 +128,11 @@ def _written(op: str, value: str, at: str) -> str:
 
 _PLACED = frozenset({"CLICK", "SELECT"})
 AGUVIS = Agent(
-    "aguvis", "xlang-ai/aguvis 178c418: src/aguvis/constants.py, serve/cli.py", read_code, read_first_line, write_aguvis,
+    "aguvis", "xlang-ai/aguvis 178c418: src/aguvis/constants.py, serve/cli.py", _READER, read_first_line, write_aguvis,
     frame=Frame(1, decimals=4), view=View(resize=Resize("smart", 28, 200_704, 937_664)),
     fold=Fold(), speaks_place=_PLACED,
 )  # fmt: skip
 OPENCUA = Agent(
-    "opencua", "xlang-ai/OpenCUA 1d70f20: evaluation/agentnetbench, model/README.md", read_code, read_lines, write_opencua,
+    "opencua", "xlang-ai/OpenCUA 1d70f20: evaluation/agentnetbench, model/README.md", _READER, read_lines, write_opencua,
     frame=Frame(reads_fractions=True, resize=SMART), view=View(resize=SMART), history_steps=10, speaks_place=_PLACED,
 )  # fmt: skip

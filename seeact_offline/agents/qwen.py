@@ -12,9 +12,9 @@ from typing import Any, get_args
 
 from seeact_offline.agents.acts import Act, Kind, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
-from seeact_offline.agents.calls import json_in, loads, place_of
 from seeact_offline.agents.notations import acts_in
 from seeact_offline.agents.screens import Frame, Point, Resize
+from seeact_offline.replies.calls import json_in, loads, place_of
 
 VERBS: Mapping[str, Kind] = {
     "left_click": "click", "click": "click", "click_at": "click", "middle_click": "click", "click_element": "click",

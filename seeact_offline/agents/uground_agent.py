@@ -5,43 +5,36 @@ Source: OSU-NLP-Group/UGround 3a9b9f2: offline_evaluation/Multimodal-Mind2Web.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 
 from seeact_offline.agents.acts import Act, Kind, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
-from seeact_offline.agents.calls import json_in, loads, place_of
+from seeact_offline.agents.notations import place_in_reply
 from seeact_offline.agents.screens import Frame, Point
+from seeact_offline.agents.verbs import Declined, Several
+from seeact_offline.replies.calls import loads, place_of
+from seeact_offline.replies.decided import DECLINED
+from seeact_offline.replies.fields import ACTION, ELEMENT, VALUE
+from seeact_offline.replies.final_answer import final_fields
 from seeact_offline.replies.operation import operation_in, value_in
-from seeact_offline.replies.points import read_point as find_point
 
 ACTIONS: Mapping[str, Kind] = {
     "CLICK": "click", "TYPE": "type", "SELECT": "select", "HOVER": "hover", "SCROLL DOWN": "scroll", "SCROLL UP": "scroll",
     "SCROLL": "scroll", "STOP": "stop", "TERMINATE": "stop", "NONE": "stop", "PRESS ENTER": "press",
 }  # fmt: skip
-_BEFORE, _NAMES, _COLON = r"[ \t>#*-]*(?:\d{1,2}[.)][ \t*]*)?", "action|element|value", r"\**[ \t]*[:\uff1a]"
-_FIELD = re.compile(rf"(?im)^{_BEFORE}({_NAMES}){_COLON}(?!\s*\n{_BEFORE}(?:{_NAMES}){_COLON})\s*\**[ \t]*(.*)$")
-"""A line's name and what it says, which may stand on the next line unless that has a name too."""
 _AROUND = " .`'\""
-_POINT = re.compile(r"[(\[]([^()\[\]]*+)[)\]]")
 
 
 def read_plan(text: str) -> list[Act]:
-    """The last ACTION, ELEMENT and VALUE lines, whatever their case and emphasis; the element is the act's label."""
-    fields = {name.lower(): said.rstrip(" \t").rstrip("*").strip() for name, said in _FIELD.findall(text)}
-    if not fields:
-        written = next((value for value in json_in(text) if isinstance(value, dict)), {})
-        fields = {str(name).lower(): str(said) for name, said in written.items()}
-    action = fields.get("action", "")
-    # all fields may stand on one line
-    with suppress(Unreadable):
-        if action.upper().strip(_AROUND) not in ACTIONS and (acts := read_plan_strictly(text))[0].kind != "other":
-            return acts
-    if "action" not in fields:
+    """The final ACTION, ELEMENT and VALUE, however they are laid out; the element is the act's label."""
+    block, aside = final_fields(text)
+    if aside is not None:
+        raise Declined("the words around the plan set it aside") if aside == DECLINED else Several("several plans")
+    action = block.text(ACTION)
+    if not action:
         raise Unreadable("expected a line ACTION: ...")
-    return [_plan(action, fields.get("element", ""), fields.get("value", ""))]
+    return [_plan(action, block.text(ELEMENT), block.text(VALUE))]
 
 
 def read_plan_strictly(text: str) -> list[Act]:
@@ -77,14 +70,8 @@ def _plan(action: str, element: str, value: str) -> Act:
 
 
 def read_point(text: str) -> list[Act]:
-    """The last point in brackets, else the only place that is named."""
-    for found in reversed(_POINT.findall(text)):
-        if (place := place_of([part.strip() for part in found.split(",")])) is not None:
-            return [Act("click", place)]
-    pointed = find_point(text)
-    if (place := place_of(pointed.numbers)) is not None and pointed.failure is None:
-        return [Act("click", place)]
-    return read_point_strictly(text)
+    """The only place that is named."""
+    return [place_in_reply(text)]
 
 
 def read_point_strictly(text: str) -> list[Act]:

@@ -8,57 +8,29 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
+from functools import partial
 
-from seeact_offline.agents.acts import CLICKS, Act, Kind, Place, Unreadable
+from seeact_offline.agents.acts import Act, Kind, Place, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
-from seeact_offline.agents.calls import Call, calls_in, closed, escape, parse, place_in
+from seeact_offline.agents.notations import acts_in
 from seeact_offline.agents.screens import Frame, Point, Resize
-from seeact_offline.agents.verbs import Said, act_of, scroll_of
+from seeact_offline.replies.calls import closed, escape, parse
 
 VERBS: Mapping[str, Kind] = {
     "click": "click", "left_click": "click", "left_single": "click", "left_double": "double", "right_single": "right",
     "hover": "hover", "select": "select", "type": "type", "input": "type", "drag": "drag", "hotkey": "press", "press": "press",
     "keydown": "press", "scroll": "scroll", "wait": "wait", "finished": "stop", "call_user": "stop",
 }  # fmt: skip
-_BOX_TOKENS = re.compile(r"<\|box_(?:start|end)\|>")
 _BOX = re.compile(r"(start_box|end_box)='(\(\d+,\d+\))'")
 _POINT = re.compile(r"<point>(\d+)\s+(\d+)</point>")
 _TYPE = re.compile(r"type\(content='(?:(.*?)'\)|.*)")
-_ONLY_CALLS = re.compile(r"(?s)\s*\w+\(.*\)\s*")
 SMART = Resize("smart", 28, 78_400, 12_845_056)
 CLIENT = Resize("linear", 0, 3_136, 2_116_800)
 
 
-def read_uitars(text: str) -> list[Act]:
-    """The calls after the last `Action:` that has one, arguments in any order, with those of the `Action:` lines right before it."""
-    parts: list[list[Act]] = []
-    for part in reversed(_BOX_TOKENS.sub("", text).split("Action:")):
-        if parts and not _ONLY_CALLS.fullmatch(part):
-            break
-        if acts := [act for call in calls_in(part) if (act := _act(call)) is not None]:
-            parts.append(acts)
-    if parts:
-        return [act for acts in reversed(parts) for act in acts]
-    raise Unreadable("expected Action: and a call such as click(start_box='(x,y)')")
-
-
-def _act(call: Call) -> Act | None:
-    kind = VERBS.get(call.verb)
-    if kind is None:
-        return None
-    given = (
-        call.text("start_box", "point", "start_point", "box")
-        if kind != "type"
-        else call.text("start_box", "point", at=1)
-    )
-    place: Place | None = place_in(given) if given is not None else None
-    if place is None and kind in CLICKS and (act := act_of(Said("click", call.named, call.positional))) is not None:
-        # written without the box's name
-        place = act.place
-    text = call.text("content", "text", "value", "key", "keys", at=0 if kind == "type" else 1)
-    to = place_in(call.text("end_box", "end_point", at=9) or "") if kind in ("drag", "scroll") else None
-    extra = ({} if to is None else {"to": to}) | (scroll_of(call.verb, call.named) if kind == "scroll" else {})
-    return Act(kind, place, text if kind in ("type", "select", "stop", "press") else None, extra)
+_READER = partial(
+    acts_in, notations=("python",), sign=r"Action\s*:|\w\((?:start_box|point|content|start_point|key)\s*="
+)
 
 
 def read_strictly(text: str) -> list[Act]:
@@ -136,12 +108,12 @@ def with_box_tokens(reply: str) -> str:
 
 
 UITARS = Agent(
-    "uitars", "bytedance/UI-TARS 582f3a7: data/training_example.json, README_v1.md", read_uitars, read_strictly, write_mind2web,
+    "uitars", "bytedance/UI-TARS 582f3a7: data/training_example.json, README_v1.md", _READER, read_strictly, write_mind2web,
     frame=Frame(1000), view=View(resize=CLIENT),
     speaks_value=frozenset({"TYPE"}),
 )  # fmt: skip
 UITARS_1_5 = Agent(
-    "uitars-1.5", "bytedance/UI-TARS 582f3a7: codes/ui_tars, README_coordinates.md", read_uitars, read_strictly, write_general,
+    "uitars-1.5", "bytedance/UI-TARS 582f3a7: codes/ui_tars, README_coordinates.md", _READER, read_strictly, write_general,
     frame=Frame(resize=SMART), view=View(resize=SMART),
     speaks=frozenset({"CLICK", "TYPE"}), speaks_value=frozenset({"TYPE"}), told=with_box_tokens,
 )  # fmt: skip

@@ -9,7 +9,9 @@ from math import isfinite
 from typing import Any
 
 from seeact_offline.agents.acts import CLICKS, Act, Kind, Place, Unreadable
-from seeact_offline.agents.calls import loads, place_of
+from seeact_offline.replies.calls import loads, place_of
+from seeact_offline.replies.decided import DECLINED, SEVERAL
+from seeact_offline.replies.operation import is_placeholder
 
 _KINDS: Mapping[Kind, str] = {
     "click": "click left_click left_single left_click_at click_at click_element click_element_abs click_absolute click_element_by_index "
@@ -91,12 +93,12 @@ _ENDS = (
 )
 """Names under which a call has the place where a drag ends."""
 _ENTERS = ("press_enter", "press_enter_after", "enter", "submit", "press_enter_after_typing")
-_DIRECTIONS = ("direction", "scroll_direction", "dir")
+_DIRECTIONS = ("direction", "scroll_direction", "dir", "value", "text")
 _CLICK = 100.0
 """Pixels of one click of a mouse wheel."""
 _AMOUNTS: Mapping[str, float] = {
     "scroll_y": 1, "delta_y": 1, "dy": 1, "scroll_x": 1, "delta_x": 1, "dx": 1, "pixels": -1, "magnitude": 1, "distance": 1,
-    "clicks": -_CLICK, "scroll_amount": _CLICK, "num_clicks": _CLICK, "amount": _CLICK,
+    "clicks": -_CLICK, "page": -8 * _CLICK, "scroll_amount": _CLICK, "num_clicks": _CLICK, "amount": _CLICK,
 }  # fmt: skip
 """Names under which a scroll has its size -> what one of it is in pixels downwards: computer_use and pyautogui count upwards."""
 _SIDEWAYS = frozenset({"scroll_x", "delta_x", "dx"})
@@ -131,16 +133,31 @@ class NoMarks(Unreadable):
     name = "no_marks"
 
 
+class Several(Unreadable):
+    """A reply with different answers, and nothing that chooses from them."""
+
+    name = SEVERAL
+
+
+class Declined(Unreadable):
+    """A reply that denies, takes back, quotes or only supposes its answer."""
+
+    name = DECLINED
+
+
 @dataclass(frozen=True, slots=True)
-class Said:
-    """An action as it is written, whatever the notation."""
+class WrittenAct:
+    """An act as it is written, whatever the notation."""
 
     verb: str
     named: Mapping[str, Any] = field(default_factory=dict)
     """Arguments by name."""
     positional: Sequence[Any] = ()
-    is_call: bool = True
-    """False where it may be a word of the prose, such as `click (here)`."""
+    start: int = 0
+    end: int = 0
+    """Positions in the reply where it begins and ends."""
+    stands: bool = True
+    """False where it is inside a sentence."""
 
 
 def plain_verb(verb: str) -> str:
@@ -160,33 +177,34 @@ def kind_of(verb: str, own: Mapping[str, Kind] | None = None) -> Kind | None:
     return VERBS.get(plain_verb(_PREFIXES.sub("", verb))) if kind is None else kind
 
 
-def act_of(said: Said, own: Mapping[str, Kind] | None = None) -> Act | None:
+def act_of(written: WrittenAct, own: Mapping[str, Kind] | None = None) -> Act | None:
     """The act; None for a verb that is not known. Raises NoMarks where it names a mark alone."""
-    kind = kind_of(said.verb, own)
-    if plain_verb(said.verb) in ("systembutton", "navigationbutton"):
-        button = str(said.named.get("button", next(iter(said.positional), ""))).lower()
+    kind = kind_of(written.verb, own)
+    if plain_verb(written.verb) in ("systembutton", "navigationbutton"):
+        button = str(written.named.get("button", next(iter(written.positional), ""))).lower()
         return Act(_BUTTONS.get(button, "press"), None, button)
     if kind is None:
         return None
-    button = str(said.named.get("button", "")).lower()
+    button = str(written.named.get("button", "")).lower()
     if kind == "click" and button in ("back", "forward"):
         return Act("back", None, None, {"direction": "forward"} if button == "forward" else {})
-    place, rest = _place(said, kind)
-    text = next((said.named[name] for name in _TEXTS if name in said.named), None)
+    place, rest = _place(written, kind)
+    text = next((written.named[name] for name in _TEXTS if name in written.named), None)
     if text is None and kind not in CLICKS and rest:
         text = rest[0]
     if isinstance(text, list | tuple):
         text = "+".join(map(str, text))
-    mark = next((name for name in _MARKS if said.named.get(name) not in (None, "")), None)
+    mark = next((name for name in _MARKS if written.named.get(name) not in (None, "")), None)
     if kind in (*CLICKS, "type", "select") and place is None and mark is not None:
-        raise NoMarks(f"{mark} {str(said.named[mark])[:40]}, and the picture has no marks")
-    said_text = None if text is None or kind in (*CLICKS, "scroll", "drag", "wait") else str(text)
-    return Act(kind, place, said_text, _extra_of(said, kind))
+        raise NoMarks(f"{mark} {str(written.named[mark])[:40]}, and the picture has no marks")
+    has_text = text is not None and kind not in (*CLICKS, "scroll", "drag", "wait")
+    typed = str(text) if has_text and not (kind in ("type", "select") and is_placeholder(str(text))) else None
+    return Act(kind, place, typed, _extra_of(written, kind))
 
 
-def _extra_of(said: Said, kind: Kind) -> dict[str, Any]:
+def _extra_of(written: WrittenAct, kind: Kind) -> dict[str, Any]:
     """The parts of an act that only a browser needs, as `Act.extra` names them."""
-    verb, named = plain_verb(said.verb), said.named
+    verb, named = plain_verb(written.verb), written.named
     extra: dict[str, Any] = {}
     if kind in ("scroll", "drag"):
         ends = (place_of(named[name]) for name in _ENDS if name in named)
@@ -194,7 +212,7 @@ def _extra_of(said: Said, kind: Kind) -> dict[str, Any]:
         extra |= {} if to is None else {"to": to}
     if kind == "scroll":
         # pyautogui's only number
-        clicks = {"clicks": said.positional[0]} if len(said.positional) == 1 and verb.endswith("scroll") else {}
+        clicks = {"clicks": written.positional[0]} if len(written.positional) == 1 and verb.endswith("scroll") else {}
         extra |= scroll_of(verb, {**clicks, **named})
     elif kind == "press" and "enter" in verb:
         extra["keys"] = "Enter"
@@ -232,9 +250,9 @@ def _number(value: Any, sign: float) -> float:
     return number if isfinite(number) else 0.0
 
 
-def _place(said: Said, kind: Kind) -> tuple[Place | None, Sequence[Any]]:
+def _place(written: WrittenAct, kind: Kind) -> tuple[Place | None, Sequence[Any]]:
     """The place, and the positional arguments that are left. Of a text that is typed no number is a place."""
-    named = said.named
+    named = written.named
     places = (_place_of(named[name]) for name in _PLACES if name in named)
     place: Place | None = next((one for one in places if one is not None), None)
     for x, y in _PAIRS:
@@ -248,7 +266,7 @@ def _place(said: Said, kind: Kind) -> tuple[Place | None, Sequence[Any]]:
             place = place_of(given)
     if place is None and "x" in named and "y" not in named:
         place = place_of(named["x"])
-    rest = list(said.positional)
+    rest = list(written.positional)
     if place is None and rest and kind in (*CLICKS, "select", "drag"):
         n_numbers = 1 if place_of(rest[0]) is not None else 2
         place = place_of(rest[0] if n_numbers == 1 else rest[:2])
@@ -270,78 +288,109 @@ def _place_of(value: Any) -> Place | None:
     return place_of(value)
 
 
-def said_in_value(value: Any, depth: int = 0) -> list[Said]:
-    """The actions of a value of JSON: a call with its arguments inside or beside its verb, a verb as the only key, or all of those in a list."""
+_HOLDS = re.compile(
+    r"action|call|tool|function|command|operation|answer|output|response|content|message|choice|candidate|arg|input|param"
+    r"|next|step|result|final|part|data",
+    re.IGNORECASE,
+)
+"""Keys behind which a value of JSON may have the act."""
+_OF_OTHERS = re.compile(
+    r"prev|last|past|prior|history|example|error|earlier|alternative|other|fallback|reject|avoid|never|thought|reason",
+    re.IGNORECASE,
+)
+"""Keys behind which it has none, or another than that of this step."""
+_SURE = re.compile(r"confidence|prob|score|likelihood", re.IGNORECASE)
+
+
+def acts_in_value(value: Any, own: Mapping[str, Kind] | None = None, depth: int = 0) -> list[WrittenAct]:
+    """The acts of a value of JSON: a call with its arguments inside or beside its verb, a verb as the only key, or all of those in a list or
+    behind a key that holds acts. `own`: verbs of one model. Raises Several for acts of a list that say how sure each is."""
     if depth >= _MOST_DEPTH:
         return []
     if isinstance(value, list | tuple):
-        return [said for one in value for said in said_in_value(one, depth + 1)]
-    if not isinstance(value, dict):
+        rated = [item for item in value if isinstance(item, dict) and any(map(_SURE.search, map(str, item)))]
+        if len(rated) > 1:
+            raise Several(f"{len(rated)} answers, each with a confidence")
+        return [act for item in value for act in acts_in_value(item, own, depth + 1)]
+    if not isinstance(value, dict) or is_refused(value):
         return []
-    if found := _agent_cpm(value):
-        return found
-    lowered = {str(key).lower(): one for key, one in value.items()}
-    if (said := _call(value) or _call(lowered)) is not None:
-        return [said]
+    if acts := _agent_cpm(value):
+        return acts
+    lowered = {str(key).lower(): inside for key, inside in value.items()}
+    if (call := _call(value, own) or _call(lowered, own)) is not None:
+        return [call]
     if len(value) == 1:
         ((verb, inside),) = value.items()
-        if (
-            isinstance(verb, str)
-            and isinstance(inside, dict)
-            and kind_of(verb) is not None
-            and (verb not in ("input", "action") or _call(inside) is None)
-        ):
-            return [Said(verb, inside)]
-    return [said for one in value.values() for said in said_in_value(one, depth + 1)] or _unknown(value)
+        is_verb = isinstance(verb, str) and isinstance(inside, dict) and kind_of(verb, own) is not None
+        if is_verb and (verb not in ("input", "action") or _call(inside, own) is None):
+            return [WrittenAct(verb, inside)]
+    acts = [
+        act
+        for key, inside in value.items()
+        if _HOLDS.search(str(key)) and not _OF_OTHERS.search(str(key))
+        for act in acts_in_value(inside, own, depth + 1)
+    ]
+    return acts or _unknown(value)
 
 
-def _unknown(value: Mapping[str, Any]) -> list[Said]:
+def is_refused(value: Mapping[Any, Any]) -> bool:
+    """Tells whether an object of JSON says that there is no act: an error, or `"action": null`.
+
+    >>> is_refused({"error": "not found", "coordinate": [1, 2]}), is_refused({"action": None}), is_refused({"error": None})
+    (True, True, False)
+    """
+    lowered = {str(key).lower(): inside for key, inside in value.items()}
+    has_none = any(
+        key in lowered and str(lowered[key]).lower() in ("none", "null", "") for key in ("action", "tool_call")
+    )
+    return bool(lowered.get("error")) or has_none
+
+
+def _unknown(value: Mapping[str, Any]) -> list[WrittenAct]:
     """The verbs under `action` that no table knows."""
     actions = value.get("action", value.get("actions"))
-    found = []
-    for one in actions if isinstance(actions, list) else [actions]:
-        if isinstance(one, dict) and len(one) == 1 and isinstance(inside := next(iter(one.values())), dict):
-            found.append(Said(str(next(iter(one))), inside))
-        elif isinstance(one, dict) and isinstance(verb := one.get("type"), str):
-            found.append(Said(verb, one))
-    return found
+    acts = []
+    for action in actions if isinstance(actions, list) else [actions]:
+        if isinstance(action, dict) and len(action) == 1 and isinstance(inside := next(iter(action.values())), dict):
+            acts.append(WrittenAct(str(next(iter(action))), inside))
+        elif isinstance(action, dict) and isinstance(verb := action.get("type"), str):
+            acts.append(WrittenAct(verb, action))
+    return acts
 
 
-def _call(value: Mapping[str, Any]) -> Said | None:
+def _call(value: Mapping[str, Any], own: Mapping[str, Kind] | None) -> WrittenAct | None:
     # servers give the arguments of a call as a text that is JSON
-    given = (loads(one) if isinstance(one, str) else one for one in map(value.get, _INSIDE))
-    inside = next((one for one in given if isinstance(one, dict)), None)
-    named = value if inside is None else {str(key).lower(): one for key, one in inside.items()} | inside
+    given = (loads(inside) if isinstance(inside, str) else inside for inside in map(value.get, _INSIDE))
+    inside = next((arguments for arguments in given if isinstance(arguments, dict)), None)
+    named = value if inside is None else {str(key).lower(): argument for key, argument in inside.items()} | inside
     # the verb may be an argument, as of computer_use, or the function's own name
-    pairs = [(named, name) for name in _VERB_NAMES] + (
-        [(value, name) for name in _VERB_NAMES] if inside is not None else []
-    )
+    sources = [named] if inside is None else [named, value]
     verbs = [
-        (source, name, source[name])
-        for source, name in pairs
-        if isinstance(source.get(name), str) and source[name].strip()
+        (source, name, verb) for source in sources for name in _VERB_NAMES if (verb := _verb_text(source.get(name)))
     ]
-    source, name, verb = next(
-        (one for one in verbs if kind_of(one[2]) or plain_verb(one[2]) == "systembutton"), ({}, "", "")
-    )
+    is_called = inside is not None or any(_verb_text(value.get(name)) for name in _CALLED)
+    is_known = (verb for verb in verbs if kind_of(verb[2], own) or plain_verb(verb[2]) == "systembutton")
+    source, name, verb = next(is_known, verbs[0] if verbs and is_called else ({}, "", ""))
     if not verb:
-        is_called = inside is not None or any(isinstance(value.get(name), str) for name in _CALLED)
-        if not verbs or not is_called:
-            return None
-        source, name, verb = verbs[0]
-    left = {key: one for key, one in named.items() if not (source is named and key == name)}
-    return Said(verb, left)
+        return None
+    return WrittenAct(verb, {key: inside for key, inside in named.items() if not (source is named and key == name)})
 
 
-def _agent_cpm(value: Mapping[str, Any]) -> list[Said]:
+def _verb_text(value: Any) -> str:
+    """A verb, which may be a number (SeeClick); empty for another value."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:g}"
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _agent_cpm(value: Mapping[str, Any]) -> list[WrittenAct]:
     """AgentCPM-GUI's object, whose keys are what is done: `POINT`, `TYPE`, `PRESS`, `STATUS`, `to`."""
-    keys = {key for key in value if isinstance(key, str)}
-    if "TYPE" in keys:
-        return [Said("type", {"text": value["TYPE"], **({"point": value["POINT"]} if "POINT" in keys else {})})]
-    if "POINT" in keys:
-        return [Said("scroll" if "to" in keys else "click", {"point": value["POINT"]})]
-    if "PRESS" in keys:
-        return [Said("system_button", {"button": value["PRESS"]})]
-    if "STATUS" in keys and str(value["STATUS"]).lower() not in ("continue", "start"):
-        return [Said("finished", {"status": value["STATUS"]})]
+    if "TYPE" in value:
+        return [WrittenAct("type", {"text": value["TYPE"], **({"point": value["POINT"]} if "POINT" in value else {})})]
+    if "POINT" in value:
+        return [WrittenAct("scroll" if "to" in value else "click", {"point": value["POINT"]})]
+    if "PRESS" in value:
+        return [WrittenAct("system_button", {"button": value["PRESS"]})]
+    if "STATUS" in value and str(value["STATUS"]).lower() not in ("continue", "start"):
+        return [WrittenAct("finished", {"status": value["STATUS"]})]
     return []

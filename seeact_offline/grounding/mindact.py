@@ -54,6 +54,7 @@ from seeact_offline.records import (
     StepError,
     letter,
 )
+from seeact_offline.replies.answer_text import plain_answer
 from seeact_offline.replies.elimination_answer import (
     BEYOND,
     LAYOUTS,
@@ -62,7 +63,6 @@ from seeact_offline.replies.elimination_answer import (
     is_counted_back,
     parse_multichoice_reply,
 )
-from seeact_offline.replies.words import plain_answer
 
 STYLES: Mapping[Layout, Style] = {"chat": "brackets", "seq2seq": "parentheses"}
 OUT_OF_RANGE_OF: Mapping[Layout, OutOfRange] = {"chat": "reset", "seq2seq": "keep"}

@@ -26,6 +26,7 @@ from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import Crop
 from seeact_offline.prompting import Placeholders, PromptPack
 from seeact_offline.records import Box, CropBox, GroundingReply, InputError, Model, Reply, Step, StepError
+from seeact_offline.replies.answer_text import plain_answer
 from seeact_offline.replies.final_answer import parse_grounding_reply
 from seeact_offline.replies.points import (
     COORDINATES,
@@ -38,7 +39,6 @@ from seeact_offline.replies.points import (
     visible_centre,
     write_point,
 )
-from seeact_offline.replies.words import plain_answer
 
 MAX_DECIMALS = 6
 """Most decimals with which a place is written."""

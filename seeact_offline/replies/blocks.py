@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from seeact_offline.replies.fields import Field
-from seeact_offline.replies.labels import ACTION, ELEMENT, TEXT, TYPE, VALUE
+from seeact_offline.replies.fields import ACTION, ELEMENT, TEXT, TYPE, VALUE, Field
 from seeact_offline.replies.operation import operation_in
 
 _MAX_GAP = 10
@@ -79,8 +78,8 @@ def _widest_gap(fields: Sequence[Field]) -> int:
     return 1 + (widest if gaps[widest] > gaps[-1] + slack else len(gaps) - 1)
 
 
-def final_block(blocks: Sequence[Block], picks: Callable[[Block], bool]) -> Block | None:
-    """The last complete answer; if there is none, the last with an element; if there is none, the last.
+def final_block(blocks: Sequence[Block], picks: Callable[[Block], bool]) -> Block:
+    """The last complete answer; if there is none, the last with an element; if there is none, the last, which may be empty.
 
     `picks` says whether an answer's element can be read. Two kinds are skipped: a later answer that cannot be read and has
     labels in small letters (an explanation of the one before), and an unreadable one if a later, incomplete one has a
@@ -90,7 +89,7 @@ def final_block(blocks: Sequence[Block], picks: Callable[[Block], bool]) -> Bloc
     complete = [k for k, block in enumerate(blocks) if block.complete]
     if not complete:
         with_element = [block for block in blocks if block.has_element]
-        return with_element[-1] if with_element else blocks[-1] if blocks else None
+        return [Block({}), *blocks, *with_element][-1]
     chosen = complete[-1]
     for k in reversed(complete):
         block = blocks[k]

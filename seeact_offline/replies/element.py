@@ -9,8 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from seeact_offline.replies.decided import DECLINED, SEVERAL
 from seeact_offline.replies.words import DASHES, MARKUP, NO_ELEMENT, plain
 
+UNKNOWN = "unknown_choice"
+"""The failure of a text that names none of the options."""
 _MAX_LENGTH = 600
 """Characters of the field that are read."""
 
@@ -55,9 +58,6 @@ _INTRO_WORDS = (
     "|(?:most )?likely|probably|(?:please )?(?:select|choose|pick)|I(?:'d|'ll| would| will)? (?:choose|select|pick|go with)"
 )
 _INTRO_SIGNS = r"[\s:#*_`\"'(\[{=\u201c\u2018\u300c-]*"
-_OR_AND = r"or|and|and/or|&|/|\+|,|;|vs\.?"
-# a list that continues after its second letter in capitals, which is then not a word of the text
-_AND_SO_ON = r"[\s/]{0,3}(?:[,;(/]|or\b|and\b)"
 # what follows a letter or number that is the answer, and no word of the page's
 _EXPLAINS = re.compile(
     r"\s*(?:is|was|because|since|which|as|matches|fits|seems|appears|looks|would|should|over|rather than|instead of"
@@ -67,17 +67,43 @@ _EXPLAINS_I = re.compile(r"\s*(?:is|because|matches|fits|seems|appears|looks|ove
 """Words that explain `I`, which is a pronoun before the others."""
 _EXPLAINS_LETTER = re.compile(rf"{_EXPLAINS.pattern}|\s*(?:(?:and )?not|best|better|most likely|while|given|due to)\b")
 """Words that explain other letters than `A` and `I`."""
-_DENIED = re.compile(r"\s*(?:is|was|does|did|would|should|can)(?: not\b|n't|n\u2019t|not\b)")
+_DENIED = re.compile(
+    r"\W*(?:is|was|has|does|did|would|should|can|could|looks|seems|appears|must)(?:n['\u2019]t\b|\b"
+    r"(?:(?!\b(?:but|because|since|as|although|though|while|than|of|that|which)\b)[^.;,])*?"
+    r"(?:n['\u2019]t|\b(?:not|wrong|incorrect|avoid\w*|fail\w*|invalid|tried|already|never|excluded|ruled out|rejected)\b))"
+    r"|.*?\b(?:none of (?:the|these|them|those)(?! others?\b)|no (?:option|element|choice|mark) (?:is|fits|match\w*))\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Words that say of a label that it is not the answer, or that there is none."""
 _LABELS = r"\W{1,3}(?:(?:the|option|choice|element|letter|mark|box|label|number) ){0,2}\W{0,2}(?:[A-Z]{1,2}|\d{1,4})\b"
 _REJECTED = re.compile(
     rf"\b(?:than|instead of|over|not|neither|unlike|as opposed to){_LABELS}(?:\W{{0,3}}(?:,|\bor\b|\band\b|\bnor\b){_LABELS})*"
+    rf"|\b(?:although|though|while|(?<!well )as|because|since){_LABELS}"
 )
-"""Others, named only to say that they are not the answer: `rather than M, N or O`."""
+"""Others, named only to say that they are not the answer: `rather than M, N or O`, `although G is similar`."""
+_QUOTED_WORDS = re.compile(
+    r"\((?!\s*(?:or|and|and/or|maybe|perhaps|could|possibly|alternatively)\b)[^()]*\)|<[^<>]*>|\"[^\"]*\"|\u201c[^\u201d]*\u201d"
+)
+"""Words about an element, which may hold letters and numbers of their own."""
+_OTHER = re.compile(
+    r"(?:[,;/|&+?>\u2192\u3001\uff0c\uff1b\u6216\u548c\u4e0e]|\b(?:or|and|and/or|vs|then|be|plus|but|else|as well as|alternatively|option"
+    r"|choice|ou|oder|und|et|o|y|e)\b)[\W_]{0,6}(?:(?:the|option|choice|element|letter|mark|box|label|number|no\.|possibly|perhaps|maybe) ){0,3}[\W_]{0,3}"
+    r"(?:(?-i:[A-Z]{1,2})|\d{1,4}|none|NA|N/A)(?=[.,;:)(\"'*\]?%/|\u3001]|\W*$|\s(?:or|and|also|too|as well|is|was|matches|would|could|seems|looks|fits|might|may)\b)",
+    re.IGNORECASE,
+)
+"""Another label, behind a sign or word that sets it beside the first."""
 
 
-def _is_in_doubt(tail: str, second: re.Pattern[str], alternative: re.Pattern[str]) -> bool:
-    """Tells whether what follows a label denies it or names another that may be meant as well."""
-    return bool(_DENIED.match(tail) or second.match(tail) or alternative.search(_REJECTED.sub("", tail)))
+def _doubt(tail: str) -> str | None:
+    """The failure where what follows a label denies it, or names another that may be meant as well."""
+    bare = _REJECTED.sub("", _QUOTED_WORDS.sub(" ", tail))
+    if _OTHER.search(bare):
+        return SEVERAL
+    return DECLINED if _DENIED.match(bare) and not _SIGN.match(tail) else None
+
+
+_SIGN = re.compile(r"\s*[.:)\]|\uff1a\u3002-]")
+"""What separates a label from words of the page."""
 
 
 def _goes_on(after: str) -> bool:
@@ -93,20 +119,13 @@ _NONE_SENTENCE = re.compile(
     r"[.:\s-]*none of (?:the|these|those)\b|[\W_]*(?:i\.e\.?[\W_]*)?none of the other options match", re.IGNORECASE
 )
 """Words of the option that stands for none, behind a letter. In brackets others may explain a choice: `H (none of the others fit)`."""
-_SECOND = re.compile(
-    rf"[\W_]{{0,6}}(?:{_OR_AND})[\W_]{{0,6}}(?:option |choice |element )?"
-    rf"(?:[A-Z]{{1,2}}(?=\W*$|[.:)]|{_AND_SO_ON})|none\b)"
-)
-_ALTERNATIVE = re.compile(
-    r"\bor (?:option |choice |element |letter )?[(\"'*]{0,3}(?:[A-Z]{1,2}(?=\W*$|[.:)(\"'*])|none\b)"
-)
 _NOT_LABEL = re.compile(r"[.'\u2019-](?:[a-z]|[A-Z0-9](?![a-z]))|-\w|[/&+@#%$]")
 # words after the quote show that the letter is an article, as in `A "Search" button`
 _QUOTED = re.compile(r"""["'\u201c\u2018(`*]+[^"'\u201d\u2019)`*]*["'\u201d\u2019)`*]+\s*(\w)?""")
 
 
-def picked_letter(text: str, n_choices: int) -> int | None:
-    """The option that the text names: an index, `n_choices` for "none of them", None if it is not clear."""
+def picked_letter(text: str, n_choices: int) -> int | str:
+    """The option that the text names: an index, or `n_choices` for "none of them"; else the name of the failure."""
     words = _opened(text)
     intro = _INTRO.match(words)
     rest = words[intro.end() :] if intro else words
@@ -117,15 +136,17 @@ def picked_letter(text: str, n_choices: int) -> int | None:
             return n_choices
     label = _LETTER.match(rest)
     if label is None:
-        return None
+        return UNKNOWN
     tail = rest[label.end() :]
-    if _is_in_doubt(tail, _SECOND, _ALTERNATIVE) or not _ends_letter(label[0], tail, intro[0] if intro else ""):
-        return None
+    if not _ends_letter(label[0], tail, intro[0] if intro else ""):
+        return UNKNOWN
     index = letter_index(label[0])
+    if doubt := _doubt(tail):
+        return doubt
     if index != n_choices and _NONE_SENTENCE.match(tail):
         # the letter and the words contradict each other, unless the letter is beyond all that were offered
-        return n_choices if index > n_choices else None
-    return index if index <= n_choices else None
+        return n_choices if index > n_choices else SEVERAL
+    return index if index <= n_choices else UNKNOWN
 
 
 def _ends_letter(label: str, tail: str, intro: str) -> bool:
@@ -166,39 +187,31 @@ _NO_MARK = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """No label is named after it: `not marked with B but with C`."""
-_SECOND_MARK = re.compile(
-    rf"[\W_]{{0,6}}(?:{_OR_AND}|to)[\W_]{{0,6}}"
-    r"(?:(?:the|mark|box|label|number|element|no\.)\s){0,3}[\W_]{0,3}"
-    rf"(?:\d|[A-Z]{{1,2}}(?=\W*$|[.:)\"'\]]|{_AND_SO_ON})|none\b|NA\b|N/A)"
-)
-_ALTERNATIVE_MARK = re.compile(
-    r"\bor (?:(?:the|mark|box|label|number|element) ){0,3}[(\"'*\[]{0,3}"
-    r"(?:\d{1,4}|[A-Z]{1,2}|none|NA|N/A)(?=\W*$|[.:)(\"'*\]])"
-)
 _NUMBER_GOES_ON = re.compile(rf"[{DASHES}.:,/]\d")
 
 
-def picked_mark(text: str, labels: Sequence[str]) -> int | None:
-    """The mark that the text names: an index of `labels`, their number for "none", None if it is not clear."""
+def picked_mark(text: str, labels: Sequence[str]) -> int | str:
+    """The mark that the text names: an index of `labels`, or their number for "none"; else the name of the failure."""
     words = re.sub(r"^<(\d{1,6})>", r"\1", _opened(text))
     intro = _MARK_INTRO.match(words)
     rest = words[intro.end() :] if intro else words
-    if any(pattern.match(said) for pattern in (_NONE, _NO_MARK) for said in (words, rest)):
+    if any(pattern.match(part) for pattern in (_NONE, _NO_MARK) for part in (words, rest)):
         return len(labels)
     # AS, IS and IN are labels too
-    found = _mark_first(words, "", labels)
-    return found if found is not None or intro is None else _mark_first(rest, intro[0], labels)
+    first = _mark_first(words, "", labels)
+    return first if first != UNKNOWN or intro is None else _mark_first(rest, intro[0], labels)
 
 
-def _mark_first(words: str, intro: str, labels: Sequence[str]) -> int | None:
+def _mark_first(words: str, intro: str, labels: Sequence[str]) -> int | str:
     """The mark at the start of `words`, which follow `intro`."""
     label = _MARK.match(words)
     if label is None:
-        return None
+        return UNKNOWN
     tail = words[label.end() :]
-    if _is_in_doubt(tail, _SECOND_MARK, _ALTERNATIVE_MARK) or not _ends_mark(label[0], tail, intro):
-        return None
-    return {name: i for i, name in enumerate(labels)}.get(label[0].upper())
+    if not _ends_mark(label[0], tail, intro):
+        return UNKNOWN
+    index = {name: i for i, name in enumerate(labels)}.get(label[0].upper())
+    return _doubt(tail) or (UNKNOWN if index is None else index)
 
 
 def _ends_mark(label: str, tail: str, intro: str) -> bool:

@@ -1,34 +1,29 @@
-"""A model's text -> its labelled fields, in order: what follows each label, as the model wrote it.
+"""A model's text -> its labelled fields, in order: what follows ``ELEMENT:``, ``ACTION:`` or ``VALUE:``, as the model wrote it.
 
-That is usually the rest of the label's line. It may also be the line below, a cell of a table that has labels in its
-head row, or a JSON or Python string.
+That is usually the rest of the label's line. It may also be the line below, a cell of a table that has labels in its head row, or a value of a JSON
+object. A label counts where it begins its line, and anywhere if it is in capitals and not inside quotes.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from seeact_offline.replies import words
-from seeact_offline.replies.labels import (
-    ACTION,
-    ELEMENT,
-    MENTION,
-    TEXT,
-    TYPE,
-    VALUE,
-    Label,
-    begins_with_label,
-    label_alone,
-    labels_on,
-    table_head,
-)
+from seeact_offline.replies.calls import json_spans
+from seeact_offline.replies.words import CLOSING_QUOTES, DASHES, NUMBERING, plain
 
+ELEMENT, TYPE, TEXT, ACTION, VALUE = "ELEMENT", "ELEMENT TYPE", "ELEMENT TEXT", "ACTION", "VALUE"
+_LABELS = (ELEMENT, TYPE, TEXT, ACTION, VALUE)
+_FREE = (VALUE, TEXT)
+"""Fields of free text: what follows on their line is theirs, unless it is plainly another label."""
+MENTION = re.compile("ELEMENT|ACTION|VALUE|LETTER OF", re.IGNORECASE)
+"""Every text with a label has one of these words."""
 _LAST_LABELS = 10_000
 """Most labels that are looked at: the final answer stands at the end, and a megabyte of labels must not take long."""
+_ALSO = " | "
+"""Stands between the entries of a list or table under one label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +31,36 @@ class Lines:
     """The lines of a text. All three have the same length."""
 
     written: Sequence[str]
-    """The lines as the model wrote them."""
+    """The lines as the model wrote them, a JSON object with labels as keys as a line a key."""
     plain: Sequence[str]
     """The lines in plain form, each as long as in `written`."""
     rows: Sequence[int]
     """Number of non-empty lines before each line."""
+
+    def before(self, field: Field) -> str:
+        """The text before a field's label, as far as its lead may reach."""
+        above = self.plain[max(0, field.line - 8) : field.line]
+        return "\n".join([*above, self.plain[field.line][: field.start]])
+
+    def after(self, field: Field) -> str:
+        """The lines behind that of a field."""
+        return "\n".join(self.plain[field.last + 1 : field.last + 40])
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A label on a line."""
+
+    name: str
+    """One of ELEMENT, TYPE, TEXT, ACTION and VALUE."""
+    capitals: bool
+    """True if it is written in capitals, as the prompt asks."""
+    start: int
+    """Position at which its name begins."""
+    end: int
+    """Position at which the text that it labels begins."""
+    close: str
+    """The punctuation between its name and the colon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,28 +71,54 @@ class Field:
     """Name of its label, as in `Label`."""
     text: str
     """The text as written, without surrounding white space."""
+    line: int
+    """Index of the line of its label."""
     row: int
     """Number of non-empty lines before its label."""
     capitals: bool
-    """True if the label is in capitals, as the prompt asks, or is a quoted key."""
+    """True if the label is in capitals, as the prompt asks."""
     closed: bool = False
-    """True if the text certainly ends there (quoted, a table's cell, another label follows): it may then be empty."""
+    """True if the text certainly ends there (a table's cell, another label follows): it may then be empty."""
     below: bool = False
     """True if the text stands on a line below the label."""
+    start: int = 0
+    """Position of its label on its line."""
+    last: int = -1
+    """Index of the last line of its text."""
 
 
 def split_lines(text: str) -> Lines:
     """The lines of a text, from the first label that is looked at."""
-    mentions = [found.start() for found in MENTION.finditer(words.plain(text))]
+    mentions = [match.start() for match in MENTION.finditer(plain(text))]
     start = mentions[-_LAST_LABELS] if len(mentions) > _LAST_LABELS else 0
-    written = text[start:].splitlines()
-    plain = words.plain("\n".join(written)).split("\n") if written else []
+    written = _with_json_as_lines(text[start:]).splitlines()
+    plainly = plain("\n".join(written)).split("\n") if written else []
     rows: list[int] = []
     row = 0
-    for line in plain:
+    for line in plainly:
         rows.append(row)
         row += not line.isspace() and line != ""
-    return Lines(written, plain, rows)
+    return Lines(written, plainly, rows)
+
+
+def _with_json_as_lines(text: str) -> str:
+    """The text with each JSON object that has labels as keys written as lines of labels."""
+    if "{" not in text or not re.search(r"[\"'][^\"'\n]{0,20}[\"']\s*:", text):
+        return text
+    parts, at = [], 0
+    for start, end, value in json_spans(text):
+        named = {_name(str(key)): one for key, one in value.items()} if isinstance(value, dict) else {}
+        if named.keys() & {ELEMENT, ACTION}:
+            lines = (f"{key}: {_json_text(one)}" for key, one in named.items() if key in _LABELS)
+            parts += [text[at:start].rstrip("`[ \n"), "\n", *(f"{line}\n" for line in lines), "\n"]
+            at = end
+    return "".join([*parts, text[at:]])
+
+
+def _json_text(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return _ALSO.join(map(_json_text, value))
+    return "None" if value is None else " ".join(str(value).splitlines())
 
 
 def find_fields(lines: Lines, names: Collection[str], loose: bool = False) -> list[Field]:
@@ -84,7 +130,7 @@ def find_fields(lines: Lines, names: Collection[str], loose: bool = False) -> li
         if not MENTION.search(line):
             continue
         for field in _fields_of_line(lines, i, open_names, loose):
-            is_echo = _ECHO[field.name].search(words.plain(field.text[:300])) is not None
+            is_echo = _ECHO[field.name].search(plain(field.text[:300])) is not None
             if field.name not in names or is_echo:
                 continue
             if field.name in open_names:
@@ -95,54 +141,157 @@ def find_fields(lines: Lines, names: Collection[str], loose: bool = False) -> li
 
 
 def _fields_of_line(lines: Lines, i: int, open_names: Set[str], loose: bool) -> Iterator[Field]:
-    head, alone = table_head(lines.plain[i]), label_alone(lines.plain[i])
+    head, alone = _table_head(lines.plain[i]), _label_alone(lines.plain[i])
     if head:
         yield from _table_fields(lines, i, head)
     elif alone:
-        yield Field(alone, "", lines.rows[i], capitals=True)
+        yield Field(alone, "", i, lines.rows[i], capitals=True, last=i)
     else:
         yield from _labelled_fields(lines, i, open_names, loose)
 
 
 def _table_fields(lines: Lines, i: int, head: Sequence[str]) -> Iterator[Field]:
-    """A table with the labels as its head: the first row with words is the answer."""
-    for j in range(i + 1, min(i + 4, len(lines.plain))):
-        cells = lines.written[j].strip().strip("|").split("|")
-        if any(char.isalnum() for char in lines.plain[j]):
-            for name, cell in zip(head, cells, strict=False):
-                yield Field(name, cell.strip(), lines.rows[j], capitals=True, closed=True)
-            return
+    """A table with the labels as its head: its rows with words are answers, all of them in one field."""
+    rows = []
+    last = i + 1
+    while last < min(i + 12, len(lines.plain)) and "|" in lines.plain[last]:
+        if any(char.isalnum() for char in lines.plain[last]):
+            rows.append(lines.written[last].strip().strip("|").split("|"))
+        last += 1
+    for name, *cells in zip(head, *rows[:5], strict=False):
+        text = _ALSO.join(dict.fromkeys(cell.strip() for cell in cells))
+        yield Field(name, text, i, lines.rows[i], capitals=True, closed=True, last=last - 1)
 
 
 def _labelled_fields(lines: Lines, i: int, open_names: Set[str], loose: bool) -> Iterator[Field]:
     written, first = lines.written[i], lines.plain[i].lstrip()[:1]
     labels = labels_on(lines.plain[i], open_names, loose)
     for label, following in zip_longest(labels, labels[1:]):
-        quoted = label.text_end is not None
-        if quoted:
-            text = _literal(written[label.end : label.text_end])
-        else:
-            text = _cut(written, label, len(written) if following is None else following.start, first)
-        closed = quoted or following is not None
-        yield Field(label.name, text, lines.rows[i], label.capitals or quoted, closed)
+        text = _cut(written, label, len(written) if following is None else following.start, first)
+        yield Field(
+            label.name, text, i, lines.rows[i], label.capitals, closed=following is not None, start=label.start, last=i
+        )
+
+
+_LISTED = re.compile(rf"[\W_]*(?:{NUMBERING})?[\W_]*(?:[A-Z]{{1,2}}|\d{{1,4}})(?![\w.,:/]\d)[\W_]*")
+"""A line that is one label more, and nothing else."""
 
 
 def _from_below(field: Field, lines: Lines, i: int, before: Sequence[Field]) -> Field:
-    """The field, with the text of a following line if its own line has none.
+    """The field with the text of the lines below: of the next one with words where its own has none, and of those that list further labels.
 
     A VALUE may be empty on purpose, so only the very next line counts, unless the whole answer is laid out this way.
     """
-    if field.closed or field.text.strip("*_`~| \t"):
+    if field.closed:
         return field
     may_skip = field.name != VALUE or (bool(before) and before[-1].below)
-    for j in range(i + 1, min(i + 4, len(lines.plain))):
-        if any(char.isalnum() for char in lines.plain[j]):
-            if begins_with_label(lines.plain[j]):
-                break
-            return Field(field.name, lines.written[j].strip(), field.row, field.capitals, below=True)
-        if not may_skip:
+    rest = [j for j in range(i + 1, min(i + 5, len(lines.plain))) if any(char.isalnum() for char in lines.plain[j])]
+    if not field.text.strip("*_`~| \t"):
+        if not rest or begins_with_label(lines.plain[rest[0]]) or (rest[0] > i + 1 and not may_skip) or rest[0] > i + 3:
+            return field
+        text = re.sub(rf"^\W*{NUMBERING}(?=\W*\w)", "", lines.written[rest[0]].strip())
+        field = replace(field, text=text, below=True, last=rest.pop(0))
+    for j in rest if field.name == ELEMENT else ():
+        if j > field.last + 1 or not _LISTED.fullmatch(lines.plain[j]):
             break
+        field = replace(field, text=f"{field.text}{_ALSO}{re.sub(NUMBERING, '', lines.written[j]).strip()}", last=j)
     return field
+
+
+# --- labels on a line ------------------------------------------------------------------------------------------------
+
+_LABEL = re.compile(
+    r"""(?<![^\W_])
+    (?P<name>ELEMENT[ _]{1,3}TYPE | ELEMENT[ _]{1,3}TEXT | ELEMENT | ACTION | VALUE
+        | (?:THE[ ])?(?:UPPERCASE[ ]|CAPITAL[ ])?LETTER[ ]OF[ ](?:YOUR|MY)[ ]CHOICE)
+    (?:[ _](?:choice|letter|option|id)\b)?
+    (?:[ ]{0,3}\([^()]{1,40}\))?
+    (?P<close>[\s*_`~"'\u201d\u2019\u300d)\]]{0,12})
+    (?P<sep>:{1,2} | =(?!=) | \| | ->|=>|\u2192 | (?<=\s)"""
+    rf"[{DASHES}](?=\s))",
+    re.VERBOSE | re.IGNORECASE,
+)
+_QUOTES_IT = re.compile(r"\w\W{0,3}[\"\u201c\u2018\u300c][*_`]{0,3}\Z")
+"""Words, and the quote that begins with a label behind them."""
+
+
+def labels_on(line: str, open_names: Set[str], loose: bool) -> list[Label]:
+    """The labels on a line in plain form, in order.
+
+    `open_names`: the fields that the answer being read already has. With `loose`, labels in running text count too.
+    """
+    in_table = line.lstrip()[:1] == "|"
+    labels: list[Label] = []
+    for match in _LABEL.finditer(line):
+        if match["sep"] == "|" and not in_table:
+            continue
+        if not labels and _QUOTES_IT.search(line, max(0, match.start() - 8), match.start()):
+            return []
+        if _is_label(match, line, labels, open_names, loose):
+            labels.append(
+                Label(_name(match["name"]), match["name"].isupper(), match.start(), match.end(), match["close"])
+            )
+    return labels
+
+
+def _is_label(match: re.Match[str], line: str, before: Sequence[Label], open_names: Set[str], loose: bool) -> bool:
+    """Tells whether the word at `match` labels a field; `before` are the labels to its left on the line."""
+    name, capitals = _name(match["name"]), match["name"].isupper()
+    if before:
+        if name in {label.name for label in before[-5:]}:
+            return False
+        if before[-1].name in _FREE and not loose:
+            return capitals and name not in open_names
+        return loose or capitals == before[-1].capitals
+    begins = _begins_line(match, line)
+    if match["sep"] in DASHES:
+        return capitals and begins
+    return begins or capitals or loose
+
+
+def _name(label: str) -> str:
+    name = re.sub(r"[\s_]+", " ", label).upper()
+    return ELEMENT if "LETTER" in name else name
+
+
+_LEAD = re.compile(
+    r"(?:(?:the |my )?final answer(?: is)? ?|(?:the )?answer(?: is)? ?)?"
+    r"(?:(?:final|my|chosen|selected|target|next|correct)(?: |$)){0,2}",
+    re.IGNORECASE,
+)
+_NOT_WORDS = re.compile(r"[\W\d_]+")
+_ALONE = re.compile(
+    rf"\s{{0,9}}(?:{NUMBERING}|[-+>] ?)?(?P<dress>(?:[#*_]{{1,6}} {{0,3}})?)"
+    r"(?P<name>ELEMENT(?: TYPE| TEXT)?|ACTION|VALUE)[*_:]{0,6}\s{0,9}",
+    re.IGNORECASE,
+)
+
+
+def begins_with_label(line: str) -> bool:
+    """Tells whether the line begins another field."""
+    label = _LABEL.search(line)
+    return _ALONE.fullmatch(line) is not None or (label is not None and _begins_line(label, line))
+
+
+def _label_alone(line: str) -> str | None:
+    """The name of a label alone on its line, in capitals, as a heading or in bold; None for other lines."""
+    alone = _ALONE.fullmatch(line)
+    return _name(alone["name"]) if alone and (line.isupper() or alone["dress"]) else None
+
+
+def _table_head(line: str) -> list[str]:
+    """The labels in the head row of a table, at least two; empty for any other line."""
+    if "|" not in line or len(line) > 200:
+        return []
+    cells = [re.sub(r"[\W_]+", " ", cell).strip().upper() for cell in line.strip(" |").split("|")]
+    return cells if len(cells) > 1 and all(cell in _LABELS for cell in cells) else []
+
+
+def _begins_line(match: re.Match[str], line: str) -> bool:
+    """Tells whether only punctuation, numbers and words such as `final answer` stand before the label."""
+    if match.start() > 200:
+        return False
+    return _LEAD.fullmatch(_NOT_WORDS.sub(" ", line[: match.start()]).strip()) is not None
 
 
 # --- the text after a label ------------------------------------------------------------------------------------------
@@ -153,21 +302,8 @@ _TOKENS = re.compile(
 _BRACKETS = {"(": ")", "[": "]", "{": "}"}
 _WRAPPERS = {
     **{mark: mark for mark in "*_`"},
-    **{quote: words.CLOSING_QUOTES[quote] for quote in "\"'\u201c\u2018\u300c"},
+    **{quote: CLOSING_QUOTES[quote] for quote in "\"'\u201c\u2018\u300c"},
 }
-
-
-def _literal(written: str) -> str:
-    """The text that a JSON or Python literal stands for."""
-    literal = written.strip()
-    if literal[:1] == '"':
-        try:
-            return str(json.loads(literal, strict=False)).strip()
-        except ValueError:
-            return literal
-    if literal[:1] == "'":
-        return re.sub(r"\\(.)", r"\1", literal[1:-1]).strip()
-    return literal
 
 
 def _cut(written: str, label: Label, stop: int, first: str) -> str:

@@ -3,27 +3,27 @@
 The text is free: an analysis, then lines such as ``ELEMENT: H``, ``ACTION: CLICK``, ``VALUE: None``, laid out as the
 model likes (markdown, JSON, tables, quotes, full-width letters, all on one line, ...). It is read in four steps:
 
-1. `fields` finds the labelled fields, and `labels` the labels on a line. Labels in running text only count if no ELEMENT
-   is found without them.
+1. `fields` finds the labelled fields. Labels in running text only count if no ELEMENT is found without them.
 2. `blocks` groups the fields into answers: one ends where a field repeats.
 3. The last complete answer is taken as a whole: fields of two answers are never mixed.
-4. `element` and `operation` each read one field.
+4. `decided` looks at the words around it, and `element` and `operation` each read one field.
 
 Every regular expression takes time linear in the length of the text.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from seeact_offline.records import GroundingReply
+from seeact_offline.replies.answer_text import plain_answer
 from seeact_offline.replies.blocks import Block, final_block, group_fields
+from seeact_offline.replies.decided import DECLINED, SEVERAL, set_aside, takes_back
 from seeact_offline.replies.element import picked_letter, picked_mark, says_none
-from seeact_offline.replies.fields import find_fields, split_lines
-from seeact_offline.replies.labels import ACTION, ELEMENT, TEXT, TYPE, VALUE
+from seeact_offline.replies.fields import ACTION, ELEMENT, TEXT, TYPE, VALUE, find_fields, split_lines
 from seeact_offline.replies.operation import operation_in, value_in
-from seeact_offline.replies.words import plain_answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class _Kind:
     """A kind of final answer."""
 
     fields: tuple[str, ...]
-    pick: Callable[[str, Sequence[str]], int | None] | None
-    """ELEMENT field and labels -> index of the option, the number of labels for "none of them", None if it is not clear. Itself
-    None where the element is described."""
+    pick: Callable[[str, Sequence[str]], int | str] | None
+    """ELEMENT field and labels -> index of the option, the number of labels for "none of them", or a failure's name. None where the
+    element is described."""
 
 
 _KINDS = {
@@ -50,6 +50,10 @@ PARSE_FAILURES = (
     "missing_element",
     # ELEMENT is not exactly one of the offered letters or marks, and does not say "none"
     "unknown_choice",
+    # different elements, and nothing says which
+    "several",
+    # an answer that the words in it or around it deny, take back, quote or only suppose
+    "declined",
     # attributes: an element without its type
     "missing_element_type",
     # attributes: an element without its text
@@ -87,20 +91,24 @@ def parse_grounding_reply(text: str, grounding: str, n_choices: int, *, labels: 
     if len(labels) != n_choices:
         raise ValueError(f"labels must be n_choices = {n_choices} texts, got {len(labels)}")
 
-    kind, text = _KINDS[grounding], plain_answer(text)
+    kind = _KINDS[grounding]
 
     def picks(block: Block) -> bool:
-        return block.says(TEXT) if kind.pick is None else kind.pick(block.text(ELEMENT), labels) is not None
+        return block.says(TEXT) if kind.pick is None else isinstance(kind.pick(block.text(ELEMENT), labels), int)
 
-    block = _answer(text, kind.fields, picks)
-    if block is None or block.empty:
+    block, aside = final_fields(text, kind.fields, picks)
+    if block.empty:
         return GroundingReply(choice=None, failure="no_final_answer")
     if kind.pick is None:
-        return _read_description(block)
+        return _read_description(block, aside)
     pick, read = kind.pick(block.text(ELEMENT), labels), _read_operation(block)
-    if pick is None:
-        return replace(read, failure="unknown_choice" if block.has_element else "missing_element")
-    return replace(read, picked_none=True, failure=None) if pick == n_choices else replace(read, choice=pick)
+    if pick == n_choices:
+        return replace(read, picked_none=True, failure=None)
+    if not block.has_element:
+        return replace(read, failure="missing_element")
+    if isinstance(pick, str) or aside:
+        return replace(read, failure=pick if isinstance(pick, str) else aside)
+    return replace(read, choice=pick)
 
 
 def action_field(text: str) -> str:
@@ -109,21 +117,32 @@ def action_field(text: str) -> str:
     >>> action_field("All is done.\\n\\nELEMENT: D\\nACTION: TERMINATE\\nVALUE: None")
     'TERMINATE'
     """
-    block = _answer(plain_answer(text), (ELEMENT, ACTION, VALUE), lambda block: block.says(ACTION))
-    return "" if block is None else block.text(ACTION)
+    return final_fields(text, picks=lambda block: block.says(ACTION))[0].text(ACTION)
 
 
-def _answer(text: str, names: Collection[str], picks: Callable[[Block], bool]) -> Block | None:
-    """The final answer. If it has no element, one in running text counts, provided that `picks` can read its element."""
-    lines = split_lines(text)
+def final_fields(
+    text: str, names: Collection[str] = (ELEMENT, ACTION, VALUE), picks: Callable[[Block], bool] = lambda block: True
+) -> tuple[Block, str | None]:
+    """The fields of the final answer, and the failure's name where the words around it set it aside.
+
+    An answer in running text counts if no other has an element, and `picks` can read its own.
+    """
+    lines = split_lines(plain_answer(text))
     block = final_block(group_fields(find_fields(lines, names)), picks)
-    if block is not None and block.has_element:
-        return block
-    loose = final_block(group_fields(find_fields(lines, names, loose=True)), picks)
-    return loose if loose is not None and loose.has_element and picks(loose) else block
+    if not block.has_element:
+        loose = final_block(group_fields(find_fields(lines, names, loose=True)), picks)
+        block = loose if loose.has_element and picks(loose) else block
+    if block.empty:
+        return block, None
+    ordered = sorted(block.fields.values(), key=lambda field: (field.line, field.start))
+    before, after = lines.before(ordered[0]), lines.after(max(ordered, key=lambda field: field.last))
+    return block, set_aside(before, len(before)) or (DECLINED if takes_back(after, 0) else None)
 
 
-def _read_description(block: Block) -> GroundingReply:
+_TYPES_LISTED = re.compile(r"\w\W*(?:\bor\b|[/,])\W*\w")
+
+
+def _read_description(block: Block, aside: str | None) -> GroundingReply:
     read, kind, text = _read_operation(block), value_in(block.text(TYPE)), value_in(block.text(TEXT))
     named = block.text(ELEMENT) if ELEMENT in block.fields else block.text(TYPE)
     if not text and says_none(named):
@@ -135,6 +154,8 @@ def _read_description(block: Block) -> GroundingReply:
         failure = "missing_element_type"
     elif not text:
         failure = "missing_element_text"
+    elif aside or _TYPES_LISTED.search(kind):
+        return replace(read, failure=aside or SEVERAL)
     return replace(read, failure=failure, element_type=kind, element_text=text)
 
 

@@ -22,7 +22,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from seeact_offline.replies.words import MAX_READ, NO_VALUE, NUMBERING, OPERATION, STRAIGHT_QUOTES, folded, plain_answer
+from seeact_offline.replies.answer_text import plain_answer
+from seeact_offline.replies.words import MAX_READ, NO_VALUE, NUMBERING, OPERATION, STRAIGHT_QUOTES, folded
 
 NEXT_ACTION_FAILURES = (
     # the text decides on none

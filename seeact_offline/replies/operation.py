@@ -18,13 +18,16 @@ _SECOND_ACTION = re.compile(
     rf"(?:{OPERATION}|PRESS|HOVER|SCROLL|ENTER|HOLD|WAIT|HIT|SUBMIT)\b",
     re.IGNORECASE,
 )
+_DENIED_ACTION = re.compile(
+    r"\W*(?:(?:is|was|would be|can|should|does)(?:\b\W*not\b|n['\u2019]t\b)|not\b|impossible\b)", re.IGNORECASE
+)
 
 
 def operation_in(text: str) -> str:
-    """One of OPERATIONS; empty unless the text names exactly one."""
+    """One of OPERATIONS; empty unless the text names exactly one, and does not deny it."""
     words = re.sub(r"^[\W_]+", "", MARKUP.sub("", plain(text[:400])))
     found = _ACTION.match(words)
-    if found is None or _SECOND_ACTION.match(words, found.end()):
+    if found is None or any(doubt.match(words, found.end()) for doubt in (_SECOND_ACTION, _DENIED_ACTION)):
         return ""
     return found["op"].upper()
 
@@ -32,9 +35,18 @@ def operation_in(text: str) -> str:
 # --- the value -------------------------------------------------------------------------------------------------------
 
 _NO_VALUE = re.compile(rf"{NO_VALUE}[\s)}}\]>]*[.\u3002]?|[{DASHES}]*", re.IGNORECASE)
+_PLACEHOLDER = re.compile(
+    r"\W*(?:unknown|unclear|unspecified|not (?:visible|known|given|specified|provided|legible|readable|shown|stated|available)|tbd|to be determined)\W*"
+    r"|\W*I (?:can(?:not|['\u2019]t)|do(?:n['\u2019]t| not)|am not) .*|\?+"
+    r"|\W*please (?:provide|specify|enter|insert|describe|give)\b.*"
+    r"|[\[(<{](?:the|your|my|his|her|their|user|users|insert|enter|provide|please|some|any|a|an|to be|value|text|name of)\b[^\[\](){}<>]*\w\W?[\])>}]"
+    r"|[\[<{](?:\w+[ _-])*(?:here|value|text|name|code|date|number|address|email|password|city|query|input|string)[\]>}]",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Words that stand in for a text which the model does not say."""
 _NO_VALUE_BECAUSE = re.compile(rf"[(\[]?(?:{NOTHING})\b\s*[{DASHES}(\[,.;:]", re.IGNORECASE)
 _ASIDE = re.compile(rf"\s*(?:[.,;\u3002]?\s*$|[.,]?\s*[(\[\uff08]|[.,]?\s+[{DASHES}]+\s)")
-_EMPHASIS = ("***", "**", "__", "```", "`", "~~", "*", "_")
+_EMPHASIS = ("***", "**", "__", "```", "`", "*", "_")
 _EDGE = " \t\r\n\u00a0\u200b\u200e\u200f\u2060\ufeff"
 
 
@@ -45,11 +57,16 @@ def value_in(text: str, op: str = "") -> str:
     explanation, so everything is kept. Only for a CLICK does `None (because ...)` mean none.
     """
     value = _without_emphasis(_unquoted(_without_emphasis(text)))
-    if len(value) <= 40 and _NO_VALUE.fullmatch(plain(value)):
+    if (len(value) <= 40 and _NO_VALUE.fullmatch(plain(value))) or is_placeholder(value):
         return ""
     if op == "CLICK" and _NO_VALUE_BECAUSE.match(plain(value)):
         return ""
     return value
+
+
+def is_placeholder(value: str) -> bool:
+    """Tells whether a text stands in for one that the model does not say: `[the user's zip code]`, `Unknown`, `?`."""
+    return len(value) <= 200 and _PLACEHOLDER.fullmatch(plain(value)) is not None
 
 
 def _without_emphasis(text: str) -> str:

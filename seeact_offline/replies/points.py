@@ -13,10 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from seeact_offline.records import Box, ReplyError
-from seeact_offline.replies.words import MAX_READ, NO_ELEMENT, folded, without_thoughts
+from seeact_offline.replies.answer_text import answer_text
+from seeact_offline.replies.decided import DECLINED, SEVERAL, denies, is_decided, sentence_at, takes_back
+from seeact_offline.replies.words import MAX_READ, NO_ELEMENT, folded
 
 Coordinates = Literal["absolute", "fraction", "per-mille"]
 COORDINATES: tuple[Coordinates, ...] = ("absolute", "fraction", "per-mille")
@@ -25,7 +27,9 @@ POINT_FAILURES = (
     # neither a place nor a word for "none"
     "no_point",
     # more than one place, and nothing says which is the answer
-    "several_points",
+    SEVERAL,
+    # a place that the words around it deny, take back or only suppose
+    DECLINED,
     # a box whose right or bottom edge comes first: its numbers mean something else
     "reversed_box",
     # a number beyond the agreed scale
@@ -52,12 +56,44 @@ class PointReply:
 
 def read_point(text: str) -> PointReply:
     """The place that a reply names. Never raises because of `text`."""
-    plain = folded(without_thoughts(text)[-MAX_READ:])
+    plain = folded(answer_text(text)[-MAX_READ:])
     for segment in reversed(list(_answers(plain))):
-        found = _read_segment(segment)
-        if found is not None:
-            return found
-    return _one_of(_points(plain)) or PointReply(failure="no_point", detail="no point or box in the reply")
+        reply = _read_segment(segment)
+        if reply is not None:
+            is_set_aside = reply.numbers and takes_back(plain, segment.end)
+            return PointReply(failure=DECLINED, detail=segment.line[:80]) if is_set_aside else reply
+    if bare := _BARE.fullmatch(plain.strip()):
+        return _one_of([_numbers(bare["n"])]) or PointReply()
+    places = _points(plain)[-_MOST_PLACES:]
+    decided = [place for place in places if is_decided(sentence_at(plain, place.start))]
+    if places and (not decided or takes_back(plain, places[-1].end)):
+        return PointReply(failure=DECLINED, detail=sentence_at(plain, places[-1].start).strip()[:80])
+    return _one_of([place.numbers for place in decided]) or PointReply(
+        failure="no_point", detail="no point or box in the reply"
+    )
+
+
+_MOST_PLACES = 50
+"""Places of a reply whose sentences are looked at."""
+
+
+class _Segment(NamedTuple):
+    """The text after an ELEMENT or POINT label."""
+
+    line: str
+    """The rest of its line."""
+    whole: str
+    """All up to the next label or empty line."""
+    end: int
+    """Position behind the line."""
+
+
+class _Place(NamedTuple):
+    """The numbers of a point or box, and where they stand."""
+
+    start: int
+    end: int
+    numbers: tuple[float, ...]
 
 
 _COLON = r"""[\s*_`"'\])]{0,8}[:=]"""
@@ -66,8 +102,8 @@ _NEXT_LABEL = re.compile(rf"\b(?:ELEMENT|POINT|ACTION|OPERATION|VALUE){_COLON}|\
 _DRESS = re.compile(r"(?:[\W\d_]|final|answer|the|my|is|target){0,40}", re.IGNORECASE)
 
 
-def _answers(plain: str) -> Iterator[tuple[str, str]]:
-    """Yields the text after each ELEMENT or POINT label: the rest of its line, and all up to the next label or empty line."""
+def _answers(plain: str) -> Iterator[_Segment]:
+    """Yields the text after each ELEMENT or POINT label."""
     line_start = 0
     for label in _LABEL.finditer(plain):
         line_start = max(line_start, plain.rfind("\n", line_start, label.start()) + 1)
@@ -78,7 +114,8 @@ def _answers(plain: str) -> Iterator[tuple[str, str]]:
         begin = len(rest) - len(rest.lstrip())
         following = _NEXT_LABEL.search(rest, begin)
         whole = rest[: following.start()] if following else rest
-        yield whole.lstrip().partition("\n")[0], whole
+        line = whole.lstrip().partition("\n")[0]
+        yield _Segment(line, whole, label.end() + begin + len(line))
 
 
 _NONE = re.compile(
@@ -90,14 +127,16 @@ _NUMBER = r"[-+]?(?:\d++(?:\.\d++)?+|\.\d++)(?![\d.]{0,40}%)"
 _BARE = re.compile(rf"[\s\"'*_`]*(?P<n>{_NUMBER}(?:[,;\s]{{1,4}}{_NUMBER}){{1,3}})[\s\"'*_`.]*")
 
 
-def _read_segment(segment: tuple[str, str]) -> PointReply | None:
+def _read_segment(segment: _Segment) -> PointReply | None:
     """Reads the line; if it says nothing, the whole passage."""
-    line, whole = segment
-    for text in (line, whole):
+    for text in (segment.line, segment.whole):
         bare = _BARE.fullmatch(text)
-        found = _one_of([_numbers(bare["n"])]) if bare else _one_of(_points(text))
-        if found is not None:
-            return found
+        places = _points(text)
+        if not bare and places and denies(text[: places[0].start]):
+            return PointReply(failure=DECLINED, detail=text.strip()[:80])
+        reply = _one_of([_numbers(bare["n"])] if bare else [place.numbers for place in places])
+        if reply is not None:
+            return reply
         if _NONE.match(text):
             return PointReply(says_none=True)
     return None
@@ -114,7 +153,7 @@ def _one_of(points: Sequence[tuple[float, ...]]) -> PointReply | None:
     different = {_centre(numbers): numbers for numbers in points}
     if len(different) > 1:
         shown = ", ".join(map(_shown, list(different.values())[:3]))
-        return PointReply(failure="several_points", detail=f"{len(different)} places: {shown}")
+        return PointReply(failure=SEVERAL, detail=f"{len(different)} places: {shown}")
     numbers = points[0]
     if len(numbers) == 4 and (numbers[2] < numbers[0] or numbers[3] < numbers[1]):
         return PointReply(failure="reversed_box", detail=f"expected left, top, right, bottom, got {_shown(numbers)}")
@@ -155,20 +194,24 @@ _NOTATIONS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] =
 )
 
 
-def _points(plain: str) -> list[tuple[float, ...]]:
-    """The numbers of every point and box in the text, in order."""
-    found = [(match.start(), pair) for match in _ATTRIBUTES.finditer(plain) for pair in _attribute_pairs(match)]
+def _points(plain: str) -> list[_Place]:
+    """Every point and box in the text, in order."""
+    found = [
+        _Place(match.start(), match.end(), pair)
+        for match in _ATTRIBUTES.finditer(plain)
+        for pair in _attribute_pairs(match)
+    ]
     plain = _ATTRIBUTES.sub(lambda match: match[0] if not _attribute_pairs(match) else " " * len(match[0]), plain)
     for pattern, numbers in _NOTATIONS:
 
         def taken(match: re.Match[str], numbers: Callable[[re.Match[str]], str] = numbers) -> str:
             values = _numbers(numbers(match))
             if len(values) >= 2:
-                found.append((match.start(), values))
+                found.append(_Place(match.start(), match.end(), values))
             return " " * len(match[0])
 
         plain = pattern.sub(taken, plain)
-    return [values for _, values in sorted(found)]
+    return sorted(found)
 
 
 def _attribute_pairs(match: re.Match[str]) -> list[tuple[float, ...]]:
@@ -197,8 +240,16 @@ def shown_point(numbers: Sequence[float], coordinates: Coordinates, size: tuple[
         limit = limits[position % 2]
         if not 0 <= number <= limit:
             raise ReplyError("point_outside", f"expected {'xy'[position % 2]} from 0 to {limit:g}, got {number:g}")
+    if is_everything(numbers, limits):
+        raise ReplyError("no_point", "a box around the whole picture")
     x, y = _centre(numbers)
     return x / limits[0] * size[0], y / limits[1] * size[1]
+
+
+def is_everything(numbers: Sequence[float], extent: tuple[float, float]) -> bool:
+    """Tells whether a box is around the whole picture, and so points at nothing. `extent`: the numbers at its right and bottom edge."""
+    edges = zip(numbers[2:], extent, strict=False)
+    return len(numbers) == 4 and max(numbers[:2]) <= 0 and all(number >= 0.98 * edge for number, edge in edges)
 
 
 def write_point(point: tuple[float, float], coordinates: Coordinates, size: tuple[int, int], decimals: int) -> str:

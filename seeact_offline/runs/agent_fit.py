@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from seeact_offline.agents import GROUNDERS, GUI_MODELS, Act, Agent, Answer, Unreadable
-from seeact_offline.agents.agent_record import MOST_CHARACTERS, View
+from seeact_offline.agents.agent_record import View, bare_reply, read_parts
 from seeact_offline.agents.screens import Point, Shown, Size
 from seeact_offline.dataset import open_split
 from seeact_offline.files.formats import FormatError, read_json
@@ -27,7 +27,6 @@ from seeact_offline.grounding.gui_agent import list_of_entry
 from seeact_offline.pages.dom import Page
 from seeact_offline.records import Box, InputError, RowError, Step
 from seeact_offline.replies.points import is_usable
-from seeact_offline.replies.words import without_thoughts
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.prepare import picture_size
 from seeact_offline.scoring.importers.answer_table import IDS, table_rows
@@ -255,7 +254,7 @@ class _Reading(NamedTuple):
 
 def _read(agent: Agent, bare: str, reply: str) -> _Reading:
     try:
-        return _Reading(agent.read_own(bare), is_own=True)
+        return _Reading(read_parts(agent.reader, bare), is_own=True)
     except Unreadable:
         pass
     try:
@@ -274,7 +273,7 @@ def agent_fits(replies: Iterable[RawReply]) -> AgentFits:
     n = 0
     for reply in replies:
         n += 1
-        bare = without_thoughts(reply.text[-MOST_CHARACTERS:])
+        bare = bare_reply(reply.text)
         readings: dict[_Language, _Reading] = {}
         pictures: dict[View, Shown] = {}
         for way, names in ways.items():

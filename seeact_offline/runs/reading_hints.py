@@ -101,7 +101,7 @@ def unreadable_failures() -> frozenset[str]:
     """Failures of replies that name no element in a form that is read. Another act than CLICK, TYPE and SELECT was read."""
     from seeact_offline.replies.points import POINT_FAILURES
 
-    named = {"no_act", "unknown_act", "no_marks", "format_error", *PARSE_FAILURES, *POINT_FAILURES}
+    named = {"no_act", "unknown_act", "no_marks", "no_place", "format_error", *PARSE_FAILURES, *POINT_FAILURES}
     return frozenset(named - {"unknown_action", "missing_value", "point_outside"})
 
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 
 from seeact_offline.records import InputError
-from seeact_offline.replies.words import without_thoughts
+from seeact_offline.replies.answer_text import without_thoughts
 
 _VERDICT = re.compile(r"(?<![\w-])(?P<negated>NOT\s+)?SUCCESS(?![\w-])")
 _SPLIT = re.compile(r"(?<![\w-])NOT[\s*_`\"'-]{1,8}SUCCESS(?![\w-])")

@@ -20,7 +20,7 @@ from functools import partial
 from typing import Literal
 
 from seeact_offline.agents.acts import CLICKS, Act, Kind, MissingPart, Unreadable
-from seeact_offline.agents.calls import closed
+from seeact_offline.replies.calls import closed
 
 
 @dataclass(frozen=True, slots=True)

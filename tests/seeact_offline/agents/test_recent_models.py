@@ -10,9 +10,9 @@ from seeact_offline.agents import AGENTS, GROUNDERS, GUI_MODELS, Answer, Unreada
 from seeact_offline.agents.screens import Shown
 from seeact_offline.records import InputError, StepKey
 from seeact_offline.replies import parse_grounding_reply
+from seeact_offline.replies.answer_text import without_thoughts
 from seeact_offline.replies.next_action import parse_next_action
 from seeact_offline.replies.points import read_point
-from seeact_offline.replies.words import without_thoughts
 from seeact_offline.trajectories.verdict_rules import read_verdict
 from tests.right_answers import right_replies
 

@@ -74,7 +74,7 @@ def answered(place: str, op: str = "CLICK", value: str = "None", step: Step | No
         (("(5, 5)",), (None, "CLICK", "", None), (5, 5), {"point_off_elements": 1}),
         (("NA", "TYPE", "x"), (None, "TYPE", "x", None), None, {}),
         (("(1001, 5)",), (None, "CLICK", "", "point_outside"), None, {}),
-        (("(1, 2) or (3, 4)",), (None, "CLICK", "", "several_points"), None, {}),
+        (("(1, 2) or (3, 4)",), (None, "CLICK", "", "several"), None, {}),
         (("the button",), (None, "CLICK", "", "no_point"), None, {}),
         (("(170, 140)", "SCROLL"), ("20", "", "", "unknown_action"), (170, 140), {}),
         (("(170, 140)", "TYPE"), ("20", "TYPE", "", "missing_value"), (170, 140), {}),

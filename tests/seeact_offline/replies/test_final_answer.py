@@ -160,7 +160,9 @@ DOUBLE = tuple(letter(26 + i) for i in range(50))
 def marked(element: str, labels: tuple[str, ...] = NUMBERS) -> str | None:
     """The label read from an answer, NONE, or None where it could not be read."""
     reply = parse_grounding_reply(answer(element), "annotation", len(labels), labels=labels)
-    assert (reply.failure == "unknown_choice") == (reply.choice is None and not reply.picked_none)
+    assert (reply.failure in ("unknown_choice", "several", "declined")) == (
+        reply.choice is None and not reply.picked_none
+    )
     assert reply.op == "CLICK"
     return NONE if reply.picked_none else None if reply.choice is None else labels[reply.choice]
 
@@ -168,7 +170,9 @@ def marked(element: str, labels: tuple[str, ...] = NUMBERS) -> str | None:
 def lettered(element: str) -> str | None:
     """As `marked`, for options by letters."""
     reply = read(answer(element))
-    assert (reply.failure == "unknown_choice") == (reply.choice is None and not reply.picked_none)
+    assert (reply.failure in ("unknown_choice", "several", "declined")) == (
+        reply.choice is None and not reply.picked_none
+    )
     assert reply.op == "CLICK"
     return NONE if reply.picked_none else None if reply.choice is None else letter(reply.choice)
 

@@ -80,10 +80,11 @@ def _arguments(text: str, at: int) -> tuple[list[str], dict[str, str], int]:
     named: dict[str, str] = {}
     while at < len(text):
         keyword = _KEYWORD.match(text, at)
+        begin = at
         value, at = _argument(text, keyword.end() if keyword else at)
         if keyword:
             named[keyword.group(1)] = value
-        elif value:
+        elif text[begin:at].strip():
             positional.append(value)
         if at >= len(text) or text[at] == ")":
             return positional, named, at + 1
@@ -190,9 +191,14 @@ def place_of(numbers: Any) -> tuple[float, float] | tuple[float, float, float, f
 
 def json_in(text: str) -> Iterator[Any]:
     """The objects and lists that a text holds, outermost ones only. JSON5's quotes and commas are read, and missing brackets added."""
+    return (value for _, _, value in json_spans(text))
+
+
+def json_spans(text: str) -> Iterator[tuple[int, int, Any]]:
+    """The values of `json_in`, each behind the positions where it begins and ends."""
     at = n_unclosed = 0
     for _ in range(MOST_VALUES):
-        places = [place for place in (text.find(one, at) for one in "{[") if place >= 0]
+        places = [place for place in (text.find(bracket, at) for bracket in "{[") if place >= 0]
         if not places:
             return
         start = min(places)
@@ -207,7 +213,7 @@ def json_in(text: str) -> Iterator[Any]:
             end, written = _mended(text[: start + MOST_MENDED], start)
             value = loads(written) if written else None
         if isinstance(value, dict | list | tuple):
-            yield value
+            yield start, end, value
             at = end
         else:
             at = start + 1
@@ -228,14 +234,14 @@ def loads(text: str) -> Any:
     return None
 
 
-def parse(text: str) -> ast.Expression:
-    """A Python expression, without the warnings that Python has about a model's text. Raises as `ast.parse`, also for a number of 1,000 digits
+def parse(text: str, mode: str = "eval") -> Any:
+    """The syntax tree of a Python expression, without the warnings that Python has about a model's text. Raises as `ast.parse`, also for a number of 1,000 digits
     that are not decimal."""
     if _LONG_NUMBER.search(text):
         raise ValueError("a number of more digits than Python writes")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return ast.parse(text.lstrip(" \t"), mode="eval")
+        return ast.parse(text.lstrip(" \t"), mode=mode)
 
 
 def _closing(text: str, start: int) -> tuple[int, str]:
