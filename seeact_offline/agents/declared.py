@@ -16,10 +16,7 @@ from typing import Any, Literal
 from seeact_offline.agents.acts import Act, Kind
 from seeact_offline.agents.agent_record import Agent, Reader, View
 from seeact_offline.agents.notations import acts_in, place_in_reply
-from seeact_offline.agents.point_verbs import write_holo_abs
-from seeact_offline.agents.qwen import write_qwen
 from seeact_offline.agents.screens import Frame, Point, Resize
-from seeact_offline.agents.uitars import write_general
 from seeact_offline.records import InputError
 from seeact_offline.replies.calls import escape
 
@@ -37,112 +34,125 @@ class Style:
 
     reads: str
     """The name of its notation of calls, or `place` for a reply that is a place."""
-    write: Writer
-    asked: str
-    """The example of it in a prompt; `X` and `Y` stand for numbers."""
-    speaks: frozenset[str] = frozenset({"CLICK", "TYPE"})
+    click: str
+    """`X` and `Y` stand for numbers."""
+    typing: str = ""
+    """`VALUE` stands for the text; without `X`, a click comes first. Empty: it has no words for typing."""
+    around: str = "{}"
+    joined: str = "\n"
+    """Text between a click and a typing."""
+    quoted: Callable[[str], str] = str
+    """Writes the text as the notation does."""
+
+    @property
+    def speaks(self) -> frozenset[str]:
+        return frozenset({"CLICK", "TYPE"} if self.typing else {"CLICK"})
+
+    @property
+    def asked(self) -> str:
+        """The example in a prompt."""
+        typing = [self.typing.replace("VALUE", self.quoted(""))] if self.typing else []
+        return "\n".join(self.around.format(call) for call in [self.click, *typing])
+
+    def write(self, op: str, value: str, place: Point | str | None) -> str:
+        """A reply with this act. Without a place only what is typed is written."""
+        calls = [self.click, self.typing] if op == "TYPE" else [self.click]
+        if op == "TYPE" and "X" in self.typing:
+            calls = [self.typing]
+        numbers = {"X": str(place[0]), "Y": str(place[1])} if isinstance(place, tuple | list) else None
+        if numbers is None:
+            calls = [call for call in calls if "X" not in call] or ["none"]
+        parts = {"VALUE": self.quoted(value), **(numbers or {})}
+        return self.around.format(
+            self.joined.join(_PARTS.sub(lambda part: parts.get(part[0], part[0]), call) for call in calls)
+        )
 
 
-def _xml(op: str, value: str, place: Point | str | None) -> str:
-    calls = [] if place is None else [("left_click", "coordinate", json.dumps(place))]
-    if op == "TYPE":
-        calls.append(("type", "text", value))
-    return "\n".join(
-        f"<tool_call>\n<function=computer_use>\n<parameter=action>\n{verb}\n</parameter>\n<parameter={name}>\n{said}\n</parameter>\n</function>\n</tool_call>"
-        for verb, name, said in calls
-    )
+_PARTS = re.compile(r"\bVALUE\b|\b[XY]\b")
 
 
-def _seed(op: str, value: str, place: Point | str | None) -> str:
-    calls = [] if place is None else [("click", "point", f"<point>{place[0]} {place[1]}</point>")]
-    if op == "TYPE":
-        calls.append(("type", "content", value))
-    texts = (f"<function={verb}><parameter={name}>{said}</parameter></function>" for verb, name, said in calls)
-    return f"<seed:tool_call>{''.join(texts)}</seed:tool_call>"
+def _in_json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
-def _box(op: str, value: str, place: Point | str | None) -> str:
-    calls = [] if place is None else [f"left_click(start_box='[{place[0]},{place[1]}]', element_info='')"]
-    if op == "TYPE":
-        calls.append(f"type(content='{escape(value)}')")
-    return "\n".join(f"<|begin_of_box|>{call}<|end_of_box|>" for call in ["; ".join(calls)])
+def _parameters(*pairs: tuple[str, str]) -> str:
+    inside = "".join(f"<parameter={name}>\n{value}\n</parameter>\n" for name, value in pairs)
+    return f"<tool_call>\n<function=computer_use>\n{inside}</function>\n</tool_call>"
 
 
-def _tagged(op: str, value: str, place: Point | str | None) -> str:
-    calls = [] if place is None else [f"Click(box=({place[0]}, {place[1]}))"]
-    if op == "TYPE":
-        calls.append(f"Type(content='{escape(value)}')")
-    return f"<action>{'; '.join(calls)}</action>"
-
-
-def _operation(op: str, value: str, place: Point | str | None) -> str:
-    box = "" if place is None else f"box=[[{place[0]},{place[1]},{place[0]},{place[1]}]], "
-    said = f"text='{escape(value)}', " if op == "TYPE" else ""
-    return f"Grounded Operation: {op}({box}{said}element_info='')"
-
-
-def _tabs(op: str, value: str, place: Point | str | None) -> str:
-    parts = [f"action:{op}", *([] if place is None else [f"point:{place[0]},{place[1]}"])]
-    return "\t".join(["explain:", *parts, *([f"value:{value}"] if op == "TYPE" else []), "summary:"])
-
-
-def _code(op: str, value: str, place: Point | str | None) -> str:
-    lines = [] if place is None else [f"pyautogui.click(x={place[0]}, y={place[1]})"]
-    if op == "TYPE":
-        lines.append(f"pyautogui.write(message='{escape(value)}')")
-    return "```python\n" + "\n".join(lines) + "\n```"
-
-
-def _keys(op: str, value: str, place: Point | str | None) -> str:
-    point: dict[str, Any] = {} if place is None else {"POINT": place}
-    return json.dumps(point | ({"TYPE": value} if op == "TYPE" else {}), ensure_ascii=False)
-
-
-def _place(form: str, op: str, value: str, place: Point | str | None) -> str:
-    if place is None:
-        return "none"
-    return form.replace("X", str(place[0])).replace("Y", str(place[1]))
-
-
-def _places(form: str) -> Style:
-    return Style("place", partial(_place, form), form, frozenset({"CLICK"}))
-
-
+_NAVIGATOR = '{"thought": "", "action": {"action": "%s_element_abs", %s"element": "", "x": X, "y": Y}}'
 STYLES: Mapping[str, Style] = {
     "json": Style(
-        "json", write_qwen, '<tool_call>\n{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [X, Y]}}\n</tool_call>\n'
-        '<tool_call>\n{"name": "computer_use", "arguments": {"action": "type", "text": ""}}\n</tool_call>',
+        "json",
+        '<tool_call>\n{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [X, Y]}}\n</tool_call>',
+        '<tool_call>\n{"name": "computer_use", "arguments": {"action": "type", "text": VALUE}}\n</tool_call>',
+        quoted=_in_json,
     ),
     "xml": Style(
-        "xml", _xml, "<tool_call>\n<function=computer_use>\n<parameter=action>\nleft_click\n</parameter>\n<parameter=coordinate>\n[X, Y]\n</parameter>\n"
-        "</function>\n</tool_call>\n(to type, the action type with the parameter text)",
+        "xml",
+        _parameters(("action", "left_click"), ("coordinate", "[X, Y]")),
+        _parameters(("action", "type"), ("text", "VALUE")),
     ),
     "seed": Style(
-        "xml", _seed, "<seed:tool_call><function=click><parameter=point><point>X Y</point></parameter></function></seed:tool_call>\n"
-        "<seed:tool_call><function=type><parameter=content></parameter></function></seed:tool_call>",
+        "xml",
+        "<function=click><parameter=point><point>X Y</point></parameter></function>",
+        "<function=type><parameter=content>VALUE</parameter></function>",
+        around="<seed:tool_call>{}</seed:tool_call>",
+        joined="",
     ),
-    "python": Style("python", write_general, "Action: click(start_box='(X,Y)')\nAction: type(content='')"),
-    "box": Style("python", _box, "<|begin_of_box|>left_click(start_box='[X,Y]', element_info='')<|end_of_box|>\n<|begin_of_box|>type(content='')<|end_of_box|>"),
-    "action": Style("python", _tagged, "<action>Click(box=(X, Y))</action>\n<action>Type(content='')</action>"),
+    "python": Style(
+        "python", "click(start_box='(X,Y)')", "type(content='VALUE')", around="Action: {}", joined="\n\n", quoted=escape
+    ),
+    "box": Style(
+        "python",
+        "left_click(start_box='[X,Y]', element_info='')",
+        "type(content='VALUE')",
+        around="<|begin_of_box|>{}<|end_of_box|>",
+        joined="; ",
+        quoted=escape,
+    ),
+    "action": Style(
+        "python", "Click(box=(X, Y))", "Type(content='VALUE')", around="<action>{}</action>", joined="; ", quoted=escape
+    ),
     "operation": Style(
-        "python", _operation, "Grounded Operation: CLICK(box=[[X,Y,X,Y]], element_info='')\nGrounded Operation: TYPE(box=[[X,Y,X,Y]], text='', element_info='')",
+        "python",
+        "CLICK(box=[[X,Y,X,Y]], element_info='')",
+        "TYPE(box=[[X,Y,X,Y]], text='VALUE', element_info='')",
+        around="Grounded Operation: {}",
+        quoted=escape,
     ),
-    "tabs": Style("fields", _tabs, "explain:why\taction:CLICK\tpoint:X,Y\tsummary:\nexplain:why\taction:TYPE\tpoint:X,Y\tvalue:text\tsummary:"),
-    "code": Style("python", _code, "```python\npyautogui.click(x=X, y=Y)\npyautogui.write(message='')\n```"),
+    "tabs": Style(
+        "fields",
+        "explain:why\taction:CLICK\tpoint:X,Y\tsummary:",
+        "explain:why\taction:TYPE\tpoint:X,Y\tvalue:VALUE\tsummary:",
+    ),
+    "code": Style(
+        "python",
+        "pyautogui.click(x=X, y=Y)",
+        "pyautogui.write(message='VALUE')",
+        around="```python\n{}\n```",
+        quoted=escape,
+    ),
     "navigator": Style(
-        "json", write_holo_abs, '{"thought": "", "action": {"action": "click_element_abs", "element": "the element in words", "x": X, "y": Y}}\n'
-        '{"thought": "", "action": {"action": "write_element_abs", "content": "text", "element": "the element in words", "x": X, "y": Y}}',
+        "json", _NAVIGATOR % ("click", ""), _NAVIGATOR % ("write", '"content": VALUE, '), quoted=_in_json
     ),
-    "keys": Style("json", _keys, '{"thought": "", "POINT": [X, Y]}\n{"thought": "", "POINT": [X, Y], "TYPE": "text"}'),
-    "point": _places("(X, Y)"),
-    "list": _places("[X, Y]"),
-    "point_2d": _places('{"point_2d": [X, Y]}'),
-    "bbox_2d": _places('{"bbox_2d": [X, Y, X, Y]}'),
-    "box_tokens": _places("<|box_start|>(X,Y)<|box_end|>"),
-    "point_tag": _places('<point x="X" y="Y"></point>'),
-    "box_tag": _places("<box>[[X, Y, X, Y]]</box>"),
-    "click": _places('{"action": "click", "x": X, "y": Y}'),
-}  # fmt: skip
+    "keys": Style(
+        "json", '{"thought": "", "POINT": [X, Y]}', '{"thought": "", "POINT": [X, Y], "TYPE": VALUE}', quoted=_in_json
+    ),
+    **{
+        name: Style("place", form)
+        for name, form in {
+            "point": "(X, Y)",
+            "list": "[X, Y]",
+            "point_2d": '{"point_2d": [X, Y]}',
+            "bbox_2d": '{"bbox_2d": [X, Y, X, Y]}',
+            "box_tokens": "<|box_start|>(X,Y)<|box_end|>",
+            "point_tag": '<point x="X" y="Y"></point>',
+            "box_tag": "<box>[[X, Y, X, Y]]</box>",
+            "click": '{"action": "click", "x": X, "y": Y}',
+        }.items()
+    },
+}
 """Notations by the names under which agents are declared."""
 
 

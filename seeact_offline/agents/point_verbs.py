@@ -172,13 +172,6 @@ def write_holo(op: str, value: str, place: Point | str | None) -> str:
     return json.dumps({"action": action}, ensure_ascii=False)
 
 
-def write_holo_abs(op: str, value: str, place: Point | str | None) -> str:
-    """The navigator's JSON of Holo2, whose verbs end in `_abs`."""
-    written = json.loads(write_holo(op, value, place))
-    written["action"]["action"] += "_abs"
-    return json.dumps(written, ensure_ascii=False)
-
-
 _CLICK_TYPE: dict[str, Any] = {"speaks": frozenset({"CLICK", "TYPE"}), "speaks_value": frozenset({"TYPE"})}
 OSATLAS = Agent(
     "osatlas",
