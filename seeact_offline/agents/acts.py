@@ -102,10 +102,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Turns the acts of a reply into one answer."""
+    """Turns the acts of a reply into one answer: the first counts, and a click followed by typing is a TYPE at the click's place."""
 
-    several: Literal["click_then_type", "first", "last"] = "click_then_type"
-    """The act that counts of several; `click_then_type`: the first, and a click followed by typing is a TYPE at the click's place."""
     type_place: Literal["none", "last-click", "ask-again"] = "none"
     """The place of a TYPE that names none: none, that of the step before if it was a click, or that of a further question."""
     endings: Mapping[str, str] = field(default_factory=lambda: ENDINGS)
@@ -114,12 +112,8 @@ class Fold:
         """The act that counts, and the failure's name where it answers no step. Raises Unreadable where there is no act."""
         if not acts:
             raise Unreadable("no act")
-        if self.several == "last":
-            acts = acts[-1:]
         busy = [act for act in acts if act.kind not in IDLE] or acts[:1]
-        first = busy[0]
-        if self.several == "click_then_type":
-            first = _joined(first, busy[1:])
+        first = _joined(busy[0], busy[1:])
         return first, self.endings.get(first.kind)
 
 

@@ -24,7 +24,6 @@ from seeact_offline.agents.verbs import (
     WrittenAct,
     act_of,
     acts_in_value,
-    is_refused,
     kind_of,
 )
 from seeact_offline.replies.calls import calls_in, json_in, json_spans, loads, parse, place_of, unquoted
@@ -86,15 +85,18 @@ def _behind_actions(text: str) -> int | None:
 def executed(code: str) -> str:
     """The calls of Python code that run whatever happens, a line each: none in what is only defined, compared, handled or commented out.
 
-    Code that is no Python stays as it is.
+    What is no code, or only a value, stays as it is.
 
     >>> executed("try:\\n    click(1, 2)  # not click(3, 4)\\nexcept Exception:\\n    click(5, 6)")
     'click(1, 2)'
     """
     source = dedent(code).lstrip(" \t")
     try:
-        calls = list(islice(_running(parse(source, "exec").body), MOST_CALLS))
+        statements = parse(source, "exec").body
+        calls = list(islice(_running(statements), MOST_CALLS))
     except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return code
+    if all(isinstance(statement, ast.Expr) for statement in statements) and not calls:
         return code
     return "\n".join(ast.get_source_segment(source, call) or "" for call in calls)
 
@@ -391,7 +393,7 @@ def place_in_reply(text: str) -> Act:
     >>> place_in_reply('{"point_2d": [640, 360], "label": "Search"}').place, place_in_reply("<point>12 34</point>").place
     ((640.0, 360.0), (12.0, 34.0))
     """
-    text = _NAMED.sub("", text)
+    text = _FENCED.sub(lambda fence: executed(fence["code"]), _NAMED.sub("", text))
     acts: Sequence[Act | None] = ()
     if _is_all(text) or _HEAD.search(text) or "<tool_call>" in text:
         try:
@@ -402,9 +404,7 @@ def place_in_reply(text: str) -> Act:
             items = (
                 item for value in json_in(text) for item in (value if isinstance(value, list | tuple) else [value])
             )
-            acts = [
-                act_of(WrittenAct("click", item)) for item in items if isinstance(item, dict) and not is_refused(item)
-            ]
+            acts = [act_of(WrittenAct("click", item)) for item in items if isinstance(item, dict)]
     places = {act.place for act in acts if act is not None and act.place is not None}
     if len(places) > 1:
         raise Several(f"{len(places)} places")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from functools import partial
 
-from seeact_offline.agents.acts import Act, Fold, Kind, Unreadable
+from seeact_offline.agents.acts import Act, Kind, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
 from seeact_offline.agents.notations import acts_in
 from seeact_offline.agents.screens import Frame, Point, Resize
@@ -130,7 +130,7 @@ _PLACED = frozenset({"CLICK", "SELECT"})
 AGUVIS = Agent(
     "aguvis", "xlang-ai/aguvis 178c418: src/aguvis/constants.py, serve/cli.py", _READER, read_first_line, write_aguvis,
     frame=Frame(1, decimals=4), view=View(resize=Resize("smart", 28, 200_704, 937_664)),
-    fold=Fold(), speaks_place=_PLACED,
+    speaks_place=_PLACED,
 )  # fmt: skip
 OPENCUA = Agent(
     "opencua", "xlang-ai/OpenCUA 1d70f20: evaluation/agentnetbench, model/README.md", _READER, read_lines, write_opencua,

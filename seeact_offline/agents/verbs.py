@@ -39,58 +39,22 @@ _KINDS: Mapping[Kind, str] = {
 VERBS: Mapping[str, Kind] = {verb.replace("_", ""): kind for kind, verbs in _KINDS.items() for verb in verbs.split()}
 """Verbs of all these languages, in lower case without lines and blanks -> the kind of act."""
 _BUTTONS: Mapping[str, Kind] = {"back": "back", "home": "goto", "menu": "goto", "recent": "goto", "recents": "goto"}
-_VERB_NAMES = (
-    "action",
-    "action_type",
-    "action_name",
-    "type",
-    "name",
-    "function",
-    "tool",
-    "tool_name",
-    "function_name",
-    "operation",
-    "command",
+_VERB_NAMES = tuple(
+    "action action_type action_name type name function tool tool_name function_name operation command".split()
 )
 """Names under which a call in JSON says its verb."""
 _CALLED = ("action", "action_type", "action_name", "tool_name", "function_name", "operation", "command")
 """Those that nothing but a call has."""
 _INSIDE = ("arguments", "input", "args", "parameters", "params", "action_inputs", "kwargs")
 """Names under which it has its arguments."""
-_PLACES = (
-    "coordinate", "coordinates", "coord", "point", "point_2d", "position", "start_coordinate", "start_box", "start_point", "box", "box_2d",
-    "bbox", "bbox_2d", "bounding_box", "bounds", "click_point", "location", "start", "point1", "center", "coords", "xy", "from_coord",
-)  # fmt: skip
-_TEXTS = (
-    "text",
-    "content",
-    "value",
-    "text_input",
-    "input_text",
-    "string",
-    "message",
-    "answer",
-    "option",
-    "query",
-    "url",
-    "app",
-    "keys",
-    "key",
-    "status",
-    "input",
+_PLACES = tuple(
+    "coordinate coordinates coord point point_2d position start_coordinate start_box start_point box box_2d bbox bbox_2d "
+    "bounding_box bounds click_point location start point1 center coords xy from_coord".split()
 )
-_ENDS = (
-    "end_coordinate",
-    "end_box",
-    "end_point",
-    "to",
-    "end",
-    "point2",
-    "coordinate2",
-    "to_coord",
-    "destination",
-    "end_coordinates",
+_TEXTS = tuple(
+    "text content value text_input input_text string message answer option query url app keys key status input".split()
 )
+_ENDS = tuple("end_coordinate end_box end_point to end point2 coordinate2 to_coord destination end_coordinates".split())
 """Names under which a call has the place where a drag ends."""
 _ENTERS = ("press_enter", "press_enter_after", "enter", "submit", "press_enter_after_typing")
 _DIRECTIONS = ("direction", "scroll_direction", "dir", "value", "text")
@@ -102,9 +66,7 @@ _AMOUNTS: Mapping[str, float] = {
 }  # fmt: skip
 """Names under which a scroll has its size -> what one of it is in pixels downwards: computer_use and pyautogui count upwards."""
 _SIDEWAYS = frozenset({"scroll_x", "delta_x", "dx"})
-TYPED = frozenset(
-    {"text", "content", "value", "text_input", "input_text", "string", "message", "answer", "query", "url"}
-)
+TYPED = frozenset("text content value text_input input_text string message answer query url".split())
 """Names of arguments that stay a text, also where they look like a list."""
 _WORDY = ("element", "target")
 """Names of arguments that are an element's words, or its place."""
@@ -294,11 +256,6 @@ _HOLDS = re.compile(
     re.IGNORECASE,
 )
 """Keys behind which a value of JSON may have the act."""
-_OF_OTHERS = re.compile(
-    r"prev|last|past|prior|history|example|error|earlier|alternative|other|fallback|reject|avoid|never|thought|reason",
-    re.IGNORECASE,
-)
-"""Keys behind which it has none, or another than that of this step."""
 _SURE = re.compile(r"confidence|prob|score|likelihood", re.IGNORECASE)
 
 
@@ -312,7 +269,7 @@ def acts_in_value(value: Any, own: Mapping[str, Kind] | None = None, depth: int 
         if len(rated) > 1:
             raise Several(f"{len(rated)} answers, each with a confidence")
         return [act for item in value for act in acts_in_value(item, own, depth + 1)]
-    if not isinstance(value, dict) or is_refused(value):
+    if not isinstance(value, dict):
         return []
     if acts := _agent_cpm(value):
         return acts
@@ -325,25 +282,9 @@ def acts_in_value(value: Any, own: Mapping[str, Kind] | None = None, depth: int 
         if is_verb and (verb not in ("input", "action") or _call(inside, own) is None):
             return [WrittenAct(verb, inside)]
     acts = [
-        act
-        for key, inside in value.items()
-        if _HOLDS.search(str(key)) and not _OF_OTHERS.search(str(key))
-        for act in acts_in_value(inside, own, depth + 1)
+        act for key, inside in value.items() if _HOLDS.search(str(key)) for act in acts_in_value(inside, own, depth + 1)
     ]
     return acts or _unknown(value)
-
-
-def is_refused(value: Mapping[Any, Any]) -> bool:
-    """Tells whether an object of JSON says that there is no act: an error, or `"action": null`.
-
-    >>> is_refused({"error": "not found", "coordinate": [1, 2]}), is_refused({"action": None}), is_refused({"error": None})
-    (True, True, False)
-    """
-    lowered = {str(key).lower(): inside for key, inside in value.items()}
-    has_none = any(
-        key in lowered and str(lowered[key]).lower() in ("none", "null", "") for key in ("action", "tool_call")
-    )
-    return bool(lowered.get("error")) or has_none
 
 
 def _unknown(value: Mapping[str, Any]) -> list[WrittenAct]:

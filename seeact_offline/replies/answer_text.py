@@ -5,7 +5,11 @@ Every reader begins here, so that none of them takes an act from a thought, a qu
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
+
+from seeact_offline.replies.calls import MOST_DEPTH, json_spans
 
 # Tags: Tongyi-MAI/MAI-UI src/prompt.py, QwenLM/Qwen3-VL#732, trycua/cua loops/uitars2.py, likaixin2000/ScreenSpot-Pro models/kimivl.py,
 # stepfun-ai/gelab-zero parser_0920_summary.py, Mistral's `[THINK]`.
@@ -42,10 +46,13 @@ _LONGEST_TOKEN = 24
 _BOX = re.compile(r"<\|(?:begin|end)_of_box\|>|</?answer>", re.IGNORECASE)
 _ASIDE = re.compile(
     r"~~[^~\n]{1,300}~~|<(?P<tag>del|strike)>[^<]{0,300}</(?P=tag)>|<!--[^>]{0,2000}-->"
-    r"|^[ \t]*(?:#+[ \t]*(?=[A-Za-z_][\w.]{0,60}\()|//)[^\n]*",
-    re.MULTILINE | re.IGNORECASE,
+    r"|<(?P<result>tool_response|tool_result|function_results?|observation)>.*?(?:</(?P=result)>|\Z)"
+    r"|^[ \t]*(?:#+[ \t]*(?=[A-Za-z_][\w.]{0,60}\()|//)[^\n]*"
+    r"|^[ \t>*#]*(?:(?:previous|past|earlier|prior) (?:actions?|steps?)|(?:action )?history)\b[^\n:]{0,40}:[ \t*]*\n"
+    r"(?:[ \t]*(?:[-*\u2022]|(?:step )?\d{1,3}[.):])[^\n]*(?:\n|\Z))+",
+    re.MULTILINE | re.IGNORECASE | re.DOTALL,
 )
-"""Text that is struck out, and comments: a call behind a number sign, which a heading has not."""
+"""Text that is struck out; comments, a call behind a number sign among them, which no heading has; results; and lists of what was done before."""
 _CODE = re.compile(r"(^[ \t]*```(?:python|py|code)[ \t]*\n)(.*?)(?=^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
 _REMARK = re.compile(
     r"^[ \t]*(?:#[^\n]*|(?P<quote>\"\"\"|''')(?:(?!(?P=quote)).)*(?:(?P=quote)|\Z))", re.MULTILINE | re.DOTALL
@@ -59,7 +66,7 @@ def answer_text(reply: str) -> str:
     >>> answer_text("<think>A or B?</think>ELEMENT: ~~A~~ B<|im_end|>")
     'ELEMENT:  B'
     """
-    text = _ASIDE.sub("", without_end_tokens(without_thoughts(_last_turn(reply))))
+    text = _without_others(_ASIDE.sub("", without_end_tokens(without_thoughts(_last_turn(reply)))))
     return _CODE.sub(lambda fence: fence[1] + _REMARK.sub("", fence[2]), text)
 
 
@@ -84,10 +91,56 @@ def _last_turn(text: str) -> str:
     end = len(text)
     for turn, role in reversed(turns):
         answer = text[turn.end() : end]
-        if role in _SPEAKS and (is_dialogue or not turn["word"]) and answer.strip():
+        if role in _SPEAKS and (is_dialogue or (answer.strip() and not turn["word"])):
             return answer
         end = turn.start()
     return text
+
+
+_OF_OTHERS = re.compile(
+    r"prev|\blast|past|prior|history|example|earlier|alternative|fallback|reject|avoid|never|thought|reason|observation",
+    re.IGNORECASE,
+)
+"""Keys behind which JSON has an act of another step, or none."""
+_MAY_BE_OF_OTHERS = re.compile(
+    rf"[\"'][\w ]{{0,20}}(?:{_OF_OTHERS.pattern}|error|action|tool_call)[\w ]{{0,20}}[\"']\s*:", re.IGNORECASE
+)
+
+
+def _without_others(text: str) -> str:
+    """The text with its JSON without what is under keys of other steps, and without objects that say that there is no act.
+
+    >>> _without_others('{"previous_action": {"x": 1}, "action": {"x": 2}} {"error": "none", "x": 3}')
+    '{"action": {"x": 2}} '
+    """
+    if not _MAY_BE_OF_OTHERS.search(text):
+        return text
+    parts, at = [], 0
+    for start, end, value in json_spans(text):
+        pruned = _pruned(value)
+        if pruned != value:
+            parts += [text[at:start], json.dumps(pruned, ensure_ascii=False, default=str) if pruned else ""]
+            at = end
+    return "".join([*parts, text[at:]])
+
+
+def _pruned(value: Any, depth: int = 0) -> Any:
+    if depth > MOST_DEPTH:
+        return value
+    if isinstance(value, list | tuple):
+        return type(value)(inner for item in value if (inner := _pruned(item, depth + 1)) != {} or item == {})
+    if not isinstance(value, dict):
+        return value
+    lowered = {str(key).lower(): inside for key, inside in value.items()}
+    acts = [lowered[key] for key in ("action", "tool_call") if key in lowered]
+    has_none = bool(acts) and all(act is None or str(act).lower() in ("none", "null", "") for act in acts)
+    if lowered.get("error") or (has_none and not any("element" in key for key in lowered)):
+        return {}
+    return {
+        key: _pruned(inside, depth + 1)
+        for key, inside in value.items()
+        if not _OF_OTHERS.search(str(key)) or isinstance(inside, str)
+    }
 
 
 def without_end_tokens(text: str) -> str:

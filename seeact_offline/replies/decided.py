@@ -12,13 +12,15 @@ DECLINED = "declined"
 """The failure of an answer that the reply itself sets aside."""
 SEVERAL = "several"
 """The failure of different answers that nothing chooses from."""
-_NEGATED = r"(?:not|never|cannot|\w+n['\u2019]t|no longer|unable|neither|nor)"
+_NEGATED = r"(?:not|never|cannot|\w+n['\u2019]t|no longer|unable|neither|nor|nothing|nicht|kein\w*|pas)"
 _DID = r"(?:answered|clicked|chose|used|called|typed|selected|tried|gave|said|pressed|picked|replied|pointed)"
+_ANY = r"(?:option|choice|element|mark|candidate|button|answer|target|action|act|click)s?"
 _UNDECIDED = re.compile(
-    rf"\b(?:{_NEGATED}|wrong|incorrect|avoid(?:ed)?|failed|sorry|ignored?|if|unless|perhaps|maybe|might|could|normally|otherwise"
-    r"|(?:should|shall|may) I|instead of|rather than|such as|for (?:example|instance)|examples?|in the form|of the form"
-    rf"|would (?:have|look|need|normally)|(?:the|a|of) (?:size|resolution)|was|were|had|did|been|I (?:have |just )*{_DID}"
-    r"|says|said|(?:asks|asked|told|instructed) (?:me|us|to|for))(?!\w)|\b(?:e\.g\.|i\.e\.)|\?\s*$|^\W*(?:previous|last|earlier|old|former)\b",
+    rf"(?<![\w'\u2019])(?:{_NEGATED}|no {_ANY}|wrong|incorrect|avoid(?:ed)?|failed|disabled|sorry|ignored?|if|unless|once|perhaps|maybe"
+    r"|might|could|should appear|normal(?:ly)?|otherwise|usually|circumstances|(?:should|shall|may) I|instead of|rather than|such as"
+    rf"|for (?:example|instance)|examples?|e\.g|i\.e|in (?:the|this) form(?:at)?|of the form|would (?:have|look|need)"
+    rf"|(?:the|a|of) (?:size|resolution)|was|were|had|did|been|I (?:have |just )*{_DID}"
+    r"|says|said|(?:asks|asked|told|instructed) (?:me|us|to|for))(?!\w)|[\u4e0d\u65e0\u6ca1]|\?\W*$|^\W*(?:previous|last|earlier|old|former|history)\b",
     re.IGNORECASE,
 )
 """Words of a clause that denies, supposes, quotes, gives an example, asks or tells of the past."""
@@ -29,40 +31,48 @@ _OFFERS = re.compile(
 )
 """The lead of one answer among others."""
 _MAY_NOT = (
-    r"(?:can['\u2019]t|cannot|can not|could(?: not|n['\u2019]t)|(?:am|['\u2019]m|was) (?:unable|not able) to|will not"
+    r"(?:can['\u2019]t|cannot|can not|could(?: not|n['\u2019]t)|(?:am|['\u2019]m|was) (?:unable|not (?:able|allowed|permitted)) to|will not"
     r"|won['\u2019]t|would(?: not|n['\u2019]t)|do(?: not|n['\u2019]t))"
 )
-_ITSELF = r"(?:this|that|it|which|the (?:answer|above|choice|element|action|click|letter|place|mark|option|target|button)(?: above)?|[A-Z]|\d{1,4})"
-_ANY = r"(?:option|choice|element|mark|candidate|button|answer|target)s?"
+_REFUSES = (
+    rf"I(?: really| still| just| therefore)? ?{_MAY_NOT} (?:really )?(?:tell|determine|decide|proceed|continue|go on|find|help|assist|identify"
+    r"|pick|choose|do|make|perform|carry|execute|complete|confirm|locate|answer|know|recommend|click|follow|solve|bet|trust"
+    r"|see (?:what|which|how|the (?:element|target|right|correct|one|page|screenshot|screen|button|field)))\b"
+)
+_ITSELF = r"(?:this|that|it|which|(?:the|my) (?:answer|above|choice|element|action|click|letter|place|mark|option|target|button)(?: above)?|[A-Z]|\d{1,4})"
 _TAKES_BACK = re.compile(
-    r"\W*(?:(?:however|but|and|so|well|actually|hmm|oh|sorry|unfortunately|still|yet|now|then|note|edit|update|also"
-    r"|on (?:reflection|second thoughts?|closer inspection))\b\W*)*(?:"
+    r"\W*(?:(?:however|but|and|so|well|actually|hmm|oh|sorry|unfortunately|still|yet|now|then|note|edit|update|also|here|though|please)\b\W*"
+    r"|(?:up)?on (?:[\w'-]{1,20} ?){1,3},\s*)*(?:"
     # the model refuses, or has no answer
-    rf"(?:I|we)(?: really| still| just)? ?{_MAY_NOT} (?:really )?(?:tell|determine|decide|proceed|continue|go on|find|help"
-    r"|assist|identify|pick|choose|do|perform|carry|execute|complete|confirm|locate|make out|answer|know|recommend|click"
-    r"|see (?:what|which|how|the (?:element|target|right|correct|one|page|screenshot|screen|button|field))|bet|trust)\b"
-    r"|I(?: am|['\u2019]m)(?: very)? (?:sorry|afraid)\b|(?:my )?apologies|I apologi[sz]e"
-    r"|I (?:must |have to |will )?(?:decline|refuse|stop here|pass)\b"
+    rf"{_REFUSES}|I(?: am|['\u2019]m)(?: very)? (?:sorry|afraid)\b|(?:my )?apologies|I apologi[sz]e|I have no (?:other|answer|element)"
+    r"|I (?:must |have to |will )?(?:decline|refuse|stop here|pass|misread|was wrong|made (?:a|that|this) )"
     # the answer is wrong
     rf"|(?:no|nope)(?=\s*(?:[,.:;!]|$))|no {_ANY} (?:is|are|fits?|match\w*|seems?|can|here|on)\b|correction\b|wait\b(?!\s(?:for|until))"
-    r"|scratch that|never mind|disregard|(?:ignore|do not (?:use|click|do)|don['\u2019]t (?:use|click|do)) (?:this|that|the above|it|my)\b"
+    r"|scratch that|never mind|disregard|(?:ignore|forget|(?:do not|don['\u2019]t) (?:use|click|do|execute|run|follow)) (?:this|that|the|it|my|any)\b"
     rf"|{_ITSELF}(?:['\u2019]s| is| was| would be| seems| looks| may be| might be| must be)(?: \w+ly)? (?:wrong|incorrect|invalid"
     r"|a mistake|an? (?:mere |only |hypothetical )?(?:example|guess)|not (?:right|correct|it|there|visible|possible|what)\b)"
+    rf"|{_ITSELF} (?:is|was|does)n['\u2019]t (?:right|correct|it|there|visible|possible|what|hold)\b"
+    r"|please (?:send|provide|upload|share|clarify|specify)|(?:send|provide|upload|share|clarify|specify) (?:the|a|your|which)\b"
     # there is none, or more than one
     r"|(?:none|neither)(?: of (?:the|these|them|those|its?)(?! others?\b)[\w ]{0,40}?)? (?:is|are|was|fits?|match\w*|works?|seems?|looks?)\b"
     r"|both (?:[\w ]{0,30} )?(?:may|might|could|are|seem|look|would|work|fit)\b|either (?:[\w ]{0,30} )?(?:may|might|could|is|would|works|fits)\b"
-    rf"|(?:any|each|all|several|two) of (?:these|them|those|the {_ANY})|there (?:is|are) (?:no (?:such|matching|suitable|{_ANY})\b|several|two|many))",
+    rf"|(?:any|each|all|several|two) of (?:these|them|those|the {_ANY})"
+    rf"|(?:at the moment )?there (?:is|are) (?:no (?:such|matching|suitable|{_ANY})\b|nothing|several|two|many))",
     re.IGNORECASE,
 )
-"""The beginning of a sentence behind an answer that takes it back."""
+"""The beginning of a sentence that takes an answer back."""
 _RETRACTED = re.compile(
     rf"\bnone of (?:the|these|them|those)(?! others?\b)[\w ]{{0,30}} (?:is|are|fits?|match\w*)\b|\bno {_ANY} (?:here )?(?:is|are|fits?|match\w*)\b"
-    r"|\bshould (?:be|have been) [\w\"']{1,20}\W{1,3}not\b|\b(?:is|was) the wrong (?:one|element|place|answer)\b",
+    r"|\bshould (?:be|have been) [\w\"']{1,20}\W{1,3}not\b|\b(?:is|was) the wrong (?:one|element|place|answer)\b"
+    rf"|(?:,|\band|\bbut|\bso) (?:so )?{_REFUSES}|answer (?:doesn['\u2019]t|does not) hold\b",
     re.IGNORECASE,
 )
 """Words anywhere in such a sentence."""
+_QUOTED = re.compile(r"\"[^\"\n]{0,200}\"|\u201c[^\u201d\n]{0,200}\u201d|(?<!\w)'[^'\n]{0,200}'(?!\w)")
+"""Words of the page, which decide nothing."""
 _SENTENCES = re.compile(r"(?<=[.!?;\u3002])\s+|\n+")
 _CLAUSE = re.compile(r".*(?:[,;:.!?\u3002]|\b(?:so|but|hence|therefore|thus|then)\b)\s", re.DOTALL)
+_CONTRAST = re.compile(r",\s*(?:and |but )?(?:not|rather than|instead of|unlike)\b[^,;.:]*\Z", re.IGNORECASE)
 _MOST = 1_500
 """Characters around an answer that are looked at."""
 
@@ -73,7 +83,7 @@ def is_decided(sentence: str) -> bool:
     >>> is_decided("The element is at (5, 6)."), is_decided("I would normally press (5, 6), but"), is_decided("The last click was at (5, 6)")
     (True, False, False)
     """
-    return _UNDECIDED.search(sentence) is None
+    return _UNDECIDED.search(_QUOTED.sub(" ", sentence)) is None
 
 
 def denies(clause: str) -> bool:
@@ -103,6 +113,9 @@ def set_aside(text: str, start: int) -> str | None:
     if _OFFERS.fullmatch(lead.rstrip(": \t")):
         return SEVERAL
     last = lead.rstrip(" \t:\uff1a*_`\"'([{>-")
+    # `in the middle, not in the header:` rejects another one
+    while (contrast := _CONTRAST.search(last)) is not None:
+        last = last[: contrast.start()]
     return None if is_decided(last[match.end() :] if (match := _CLAUSE.match(last)) else last) else DECLINED
 
 
@@ -113,16 +126,19 @@ def lead_of(text: str, start: int) -> str:
         return lines[-1].strip()
     above = (line.strip() for line in reversed(lines[:-1]))
     line = next((line for line in above if line.strip("`*_#>-") and not line.startswith(("```", "<"))), "")
-    return "" if line.endswith((".", "!", "?", ")", "}", "]", ">", "|", '"')) else line
+    ends = line.endswith((".", "!", "?", "\u3002", ")", "}", "]", ">", "|", '"')) and not re.search(
+        r"\b(?:e\.g|i\.e)\.\Z", line
+    )
+    return "" if ends else line
 
 
-def takes_back(text: str, end: int) -> bool:
-    """Tells whether the words behind an answer take it back: `none of them fits`, `I cannot tell which`.
+def takes_back(text: str, start: int = 0) -> bool:
+    """Tells whether words from a position on take an answer back: `none of them fits`, `I cannot tell which`.
 
     >>> takes_back("ELEMENT: B. However, I cannot tell which one it is.", 11), takes_back("ELEMENT: B. I am not sure, but it fits.", 11)
     (True, False)
     """
-    rest = text[end : end + _MOST]
+    rest = _QUOTED.sub(" ", text[start : start + _MOST])
     return any(_TAKES_BACK.match(part) or _RETRACTED.search(part) for part in _SENTENCES.split(rest))
 
 

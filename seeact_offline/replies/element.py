@@ -67,12 +67,21 @@ _EXPLAINS_I = re.compile(r"\s*(?:is|because|matches|fits|seems|appears|looks|ove
 """Words that explain `I`, which is a pronoun before the others."""
 _EXPLAINS_LETTER = re.compile(rf"{_EXPLAINS.pattern}|\s*(?:(?:and )?not|best|better|most likely|while|given|due to)\b")
 """Words that explain other letters than `A` and `I`."""
+_BAD = (
+    r"(?:not|wrong|incorrect|avoid\w*|fail\w*|invalid|tried|already|never|excluded|ruled out|rejected|cannot|unavailable|disabled"
+    r"|gr[ea]yed out|hidden|a mistake|an ad(?:vert\w*)?)\b"
+)
 _DENIED = re.compile(
     r"\W*(?:is|was|has|does|did|would|should|can|could|looks|seems|appears|must)(?:n['\u2019]t\b|\b"
-    r"(?:(?!\b(?:but|because|since|as|although|though|while|than|of|that|which)\b)[^.;,])*?"
-    r"(?:n['\u2019]t|\b(?:not|wrong|incorrect|avoid\w*|fail\w*|invalid|tried|already|never|excluded|ruled out|rejected)\b))"
-    r"|.*?\b(?:none of (?:the|these|them|those)(?! others?\b)|no (?:option|element|choice|mark) (?:is|fits|match\w*))\b",
+    r"(?:(?!\b(?:but|because|since|as|although|though|while|than|of|that|which)\b)[^.;,])*?(?:n['\u2019]t|\b"
+    + _BAD
+    + "))"
+    r"|.*?\b(?:none of (?:the|these|them|those)(?! others?\b)|no (?:option|element|choice|mark) (?:is|fits|match\w*)"
+    r"|would have been|but (?:it|that|this)(?:['\u2019]s| is| was| seems| looks) (?:\w+ )?" + _BAD + ")",
     re.IGNORECASE | re.DOTALL,
+)
+_DENIED_BESIDE = re.compile(
+    r"\W*\((?:no|wrong|incorrect|invalid|not (?:right|correct|it|this|visible))\)|\W*[-\u2013\u2014?]\s*no(?:[,.:]|\W*$)"
 )
 """Words that say of a label that it is not the answer, or that there is none."""
 _LABELS = r"\W{1,3}(?:(?:the|option|choice|element|letter|mark|box|label|number) ){0,2}\W{0,2}(?:[A-Z]{1,2}|\d{1,4})\b"
@@ -86,9 +95,9 @@ _QUOTED_WORDS = re.compile(
 )
 """Words about an element, which may hold letters and numbers of their own."""
 _OTHER = re.compile(
-    r"(?:[,;/|&+?>\u2192\u3001\uff0c\uff1b\u6216\u548c\u4e0e]|\b(?:or|and|and/or|vs|then|be|plus|but|else|as well as|alternatively|option"
+    r"(?:[,;?>\u2192\u3001\uff0c\uff1b\u6216\u548c\u4e0e\u304b]|\u8fd8\u662f|\.{2,}|\u2026|(?<!\w)[/|&+]|[\])}]\s*(?=[\[({])|\b(?:or|and|and/or|vs|then|be|plus|but|else|as well as|alternatively|option"
     r"|choice|ou|oder|und|et|o|y|e)\b)[\W_]{0,6}(?:(?:the|option|choice|element|letter|mark|box|label|number|no\.|possibly|perhaps|maybe) ){0,3}[\W_]{0,3}"
-    r"(?:(?-i:[A-Z]{1,2})|\d{1,4}|none|NA|N/A)(?=[.,;:)(\"'*\]?%/|\u3001]|\W*$|\s(?:or|and|also|too|as well|is|was|matches|would|could|seems|looks|fits|might|may)\b)",
+    r"(?:(?-i:[A-Z]{1,2})|\d{1,4}|none|NA|N/A)(?=[.,;:)(\"'*\]?%/|\u3001\u3040-\u30ff\u4e00-\u9fff]|\W*$|\s(?:or|and|also|too|as well|is|was|matches|would|could|seems|looks|fits|might|may)\b)",
     re.IGNORECASE,
 )
 """Another label, behind a sign or word that sets it beside the first."""
@@ -96,6 +105,8 @@ _OTHER = re.compile(
 
 def _doubt(tail: str) -> str | None:
     """The failure where what follows a label denies it, or names another that may be meant as well."""
+    if _DENIED_BESIDE.match(tail):
+        return DECLINED
     bare = _REJECTED.sub("", _QUOTED_WORDS.sub(" ", tail))
     if _OTHER.search(bare):
         return SEVERAL

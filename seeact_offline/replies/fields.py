@@ -15,14 +15,14 @@ from seeact_offline.replies.calls import json_spans
 from seeact_offline.replies.words import CLOSING_QUOTES, DASHES, NUMBERING, plain
 
 ELEMENT, TYPE, TEXT, ACTION, VALUE = "ELEMENT", "ELEMENT TYPE", "ELEMENT TEXT", "ACTION", "VALUE"
-_LABELS = (ELEMENT, TYPE, TEXT, ACTION, VALUE)
+LABELS = (ELEMENT, TYPE, TEXT, ACTION, VALUE)
 _FREE = (VALUE, TEXT)
 """Fields of free text: what follows on their line is theirs, unless it is plainly another label."""
 MENTION = re.compile("ELEMENT|ACTION|VALUE|LETTER OF", re.IGNORECASE)
 """Every text with a label has one of these words."""
 _LAST_LABELS = 10_000
 """Most labels that are looked at: the final answer stands at the end, and a megabyte of labels must not take long."""
-_ALSO = " | "
+ALSO = " | "
 """Stands between the entries of a list or table under one label."""
 
 
@@ -102,22 +102,34 @@ def split_lines(text: str) -> Lines:
 
 
 def _with_json_as_lines(text: str) -> str:
-    """The text with each JSON object that has labels as keys written as lines of labels."""
-    if "{" not in text or not re.search(r"[\"'][^\"'\n]{0,20}[\"']\s*:", text):
+    """The text with each value of JSON whose objects have labels as keys written as lines of labels."""
+    if not re.search(r"[\"'][^\"'\n]{0,20}[\"']\s*:", text):
         return text
     parts, at = [], 0
     for start, end, value in json_spans(text):
-        named = {_name(str(key)): one for key, one in value.items()} if isinstance(value, dict) else {}
-        if named.keys() & {ELEMENT, ACTION}:
-            lines = (f"{key}: {_json_text(one)}" for key, one in named.items() if key in _LABELS)
-            parts += [text[at:start].rstrip("`[ \n"), "\n", *(f"{line}\n" for line in lines), "\n"]
+        if answers := list(_json_answers(value)):
+            named = [(key, ALSO.join(dict.fromkeys(answer.get(key, "") for answer in answers))) for key in LABELS]
+            lines = (f"{key}: {text}\n" for key, text in named if any(key in answer for answer in answers))
+            parts += [text[at:start].rstrip("`[ \n"), "\n", *lines, "\n"]
             at = end
     return "".join([*parts, text[at:]])
 
 
+def _json_answers(value: object, depth: int = 0) -> Iterator[dict[str, str]]:
+    """Yields the fields of each object that has labels as keys."""
+    if isinstance(value, dict) and depth < 5:
+        named = {_name(str(key)): _json_text(inside) for key, inside in value.items() if not isinstance(inside, dict)}
+        if named.keys() & {ELEMENT, ACTION}:
+            yield named
+            return
+    for inside in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
+        if isinstance(inside, dict | list | tuple) and depth < 5:
+            yield from _json_answers(inside, depth + 1)
+
+
 def _json_text(value: object) -> str:
     if isinstance(value, list | tuple):
-        return _ALSO.join(map(_json_text, value))
+        return ALSO.join(map(_json_text, value))
     return "None" if value is None else " ".join(str(value).splitlines())
 
 
@@ -133,11 +145,20 @@ def find_fields(lines: Lines, names: Collection[str], loose: bool = False) -> li
             is_echo = _ECHO[field.name].search(plain(field.text[:300])) is not None
             if field.name not in names or is_echo:
                 continue
+            if field.name == ELEMENT and fields and _is_listed(fields[-1], field):
+                fields[-1] = replace(fields[-1], text=f"{fields[-1].text}{ALSO}{field.text}", last=field.last)
+                continue
             if field.name in open_names:
                 open_names.clear()
             open_names.add(field.name)
             fields.append(_from_below(field, lines, i, fields))
     return fields
+
+
+def _is_listed(before: Field, field: Field) -> bool:
+    """Tells whether two lines of the same label follow each other, and name different labels of the page."""
+    both = before.name == field.name and before.capitals and field.capitals and field.row == before.row + 1
+    return both and before.text != field.text and all(_LISTED.fullmatch(plain(one.text)) for one in (before, field))
 
 
 def _fields_of_line(lines: Lines, i: int, open_names: Set[str], loose: bool) -> Iterator[Field]:
@@ -159,7 +180,7 @@ def _table_fields(lines: Lines, i: int, head: Sequence[str]) -> Iterator[Field]:
             rows.append(lines.written[last].strip().strip("|").split("|"))
         last += 1
     for name, *cells in zip(head, *rows[:5], strict=False):
-        text = _ALSO.join(dict.fromkeys(cell.strip() for cell in cells))
+        text = ALSO.join(dict.fromkeys(cell.strip() for cell in cells))
         yield Field(name, text, i, lines.rows[i], capitals=True, closed=True, last=last - 1)
 
 
@@ -194,7 +215,7 @@ def _from_below(field: Field, lines: Lines, i: int, before: Sequence[Field]) -> 
     for j in rest if field.name == ELEMENT else ():
         if j > field.last + 1 or not _LISTED.fullmatch(lines.plain[j]):
             break
-        field = replace(field, text=f"{field.text}{_ALSO}{re.sub(NUMBERING, '', lines.written[j]).strip()}", last=j)
+        field = replace(field, text=f"{field.text}{ALSO}{re.sub(NUMBERING, '', lines.written[j]).strip()}", last=j)
     return field
 
 
@@ -211,8 +232,8 @@ _LABEL = re.compile(
     rf"[{DASHES}](?=\s))",
     re.VERBOSE | re.IGNORECASE,
 )
-_QUOTES_IT = re.compile(r"\w\W{0,3}[\"\u201c\u2018\u300c][*_`]{0,3}\Z")
-"""Words, and the quote that begins with a label behind them."""
+_QUOTES_IT = re.compile(r"\w\W{0,3}[\"\u201c\u300c](?:[^\"\u201d\u300d]{0,200}[\s*_`])?[*_`]{0,3}\Z")
+"""Words, and the quote that opens behind them, in which a label stands."""
 
 
 def labels_on(line: str, open_names: Set[str], loose: bool) -> list[Label]:
@@ -225,7 +246,7 @@ def labels_on(line: str, open_names: Set[str], loose: bool) -> list[Label]:
     for match in _LABEL.finditer(line):
         if match["sep"] == "|" and not in_table:
             continue
-        if not labels and _QUOTES_IT.search(line, max(0, match.start() - 8), match.start()):
+        if not labels and _QUOTES_IT.search(line, max(0, match.start() - 220), match.start()):
             return []
         if _is_label(match, line, labels, open_names, loose):
             labels.append(
@@ -284,7 +305,7 @@ def _table_head(line: str) -> list[str]:
     if "|" not in line or len(line) > 200:
         return []
     cells = [re.sub(r"[\W_]+", " ", cell).strip().upper() for cell in line.strip(" |").split("|")]
-    return cells if len(cells) > 1 and all(cell in _LABELS for cell in cells) else []
+    return cells if len(cells) > 1 and all(cell in LABELS for cell in cells) else []
 
 
 def _begins_line(match: re.Match[str], line: str) -> bool:

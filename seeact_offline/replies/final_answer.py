@@ -22,7 +22,7 @@ from seeact_offline.replies.answer_text import plain_answer
 from seeact_offline.replies.blocks import Block, final_block, group_fields
 from seeact_offline.replies.decided import DECLINED, SEVERAL, set_aside, takes_back
 from seeact_offline.replies.element import picked_letter, picked_mark, says_none
-from seeact_offline.replies.fields import ACTION, ELEMENT, TEXT, TYPE, VALUE, find_fields, split_lines
+from seeact_offline.replies.fields import ACTION, ALSO, ELEMENT, TEXT, TYPE, VALUE, find_fields, split_lines
 from seeact_offline.replies.operation import operation_in, value_in
 
 
@@ -136,10 +136,11 @@ def final_fields(
         return block, None
     ordered = sorted(block.fields.values(), key=lambda field: (field.line, field.start))
     before, after = lines.before(ordered[0]), lines.after(max(ordered, key=lambda field: field.last))
-    return block, set_aside(before, len(before)) or (DECLINED if takes_back(after, 0) else None)
+    return block, set_aside(before, len(before)) or (DECLINED if takes_back(after) else None)
 
 
-_TYPES_LISTED = re.compile(r"\w\W*(?:\bor\b|[/,])\W*\w")
+_TYPES_LISTED = re.compile(r"\w\W*(?:\bor\b|[/,|])\W*\w")
+_TEXTS_LISTED = re.compile(rf"[\"\u201d]\W*\bor\b\W*[\"\u201c]|{re.escape(ALSO)}")
 
 
 def _read_description(block: Block, aside: str | None) -> GroundingReply:
@@ -154,7 +155,7 @@ def _read_description(block: Block, aside: str | None) -> GroundingReply:
         failure = "missing_element_type"
     elif not text:
         failure = "missing_element_text"
-    elif aside or _TYPES_LISTED.search(kind):
+    elif aside or _TYPES_LISTED.search(kind) or _TEXTS_LISTED.search(text):
         return replace(read, failure=aside or SEVERAL)
     return replace(read, failure=failure, element_type=kind, element_text=text)
 

@@ -60,13 +60,13 @@ def read_point(text: str) -> PointReply:
     for segment in reversed(list(_answers(plain))):
         reply = _read_segment(segment)
         if reply is not None:
-            is_set_aside = reply.numbers and takes_back(plain, segment.end)
+            is_set_aside = reply.numbers and (takes_back(plain, segment.end) or takes_back(segment.line))
             return PointReply(failure=DECLINED, detail=segment.line[:80]) if is_set_aside else reply
     if bare := _BARE.fullmatch(plain.strip()):
         return _one_of([_numbers(bare["n"])]) or PointReply()
     places = _points(plain)[-_MOST_PLACES:]
     decided = [place for place in places if is_decided(sentence_at(plain, place.start))]
-    if places and (not decided or takes_back(plain, places[-1].end)):
+    if places and (not decided or takes_back(plain)):
         return PointReply(failure=DECLINED, detail=sentence_at(plain, places[-1].start).strip()[:80])
     return _one_of([place.numbers for place in decided]) or PointReply(
         failure="no_point", detail="no point or box in the reply"
@@ -119,11 +119,11 @@ def _answers(plain: str) -> Iterator[_Segment]:
 
 
 _NONE = re.compile(
-    rf"""[\s"'*_`(\[{{<]*(?:{NO_ELEMENT}|no (?:such |matching )?element|not (?:on|in|visible|present|shown|available))"""
+    rf"""[\s"'*_`(\[{{<]*(?:{NO_ELEMENT}|no (?:such |matching )?element|not (?:on|in|visible|present|shown|available)|outside (?:of )?the)"""
     r"(?![a-z0-9])",
     re.IGNORECASE,
 )
-_NUMBER = r"[-+]?(?:\d++(?:\.\d++)?+|\.\d++)(?![\d.]{0,40}%)"
+_NUMBER = r"(?<![A-Za-z_])[-+]?(?:\d++(?:\.\d++)?+|\.\d++)(?![\d.]{0,40}%)"
 _BARE = re.compile(rf"[\s\"'*_`]*(?P<n>{_NUMBER}(?:[,;\s]{{1,4}}{_NUMBER}){{1,3}})[\s\"'*_`.]*")
 
 

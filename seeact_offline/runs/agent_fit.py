@@ -240,7 +240,7 @@ def _way(agent: Agent) -> tuple[Any, ...]:
     """Tells apart agents that read and place alike."""
     fold = agent.fold
     return (
-        _language(agent), agent.frame, agent.view.resize, agent.view.part, fold.several, tuple(sorted(fold.endings.items()))
+        _language(agent), agent.frame, agent.view.resize, agent.view.part, tuple(sorted(fold.endings.items()))
     )  # fmt: skip
 
 
