@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from seeact_offline.agents.screens import Frame, Point, Shown
-from seeact_offline.replies.points import is_everything
+from seeact_offline.pages.pointing import is_everything
 
 Kind = Literal[
     "click", "double", "right", "hover", "type", "select", "clear", "press", "scroll", "drag", "wait", "zoom", "stop", "answer",

@@ -26,6 +26,7 @@ from seeact_offline.grounding.strategy import (
 )
 from seeact_offline.merging import decision
 from seeact_offline.pages.dom import TEXT, Page, page_of
+from seeact_offline.pages.pointing import element_at, visible_centre
 from seeact_offline.pages.screenshots import Crop, PagePicture
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import (
@@ -40,7 +41,6 @@ from seeact_offline.records import (
     Step,
     StepError,
 )
-from seeact_offline.replies.points import element_at, visible_centre
 
 TYPE_PLACES = ("none", "last-click", "ask-again")
 OPTIONS = (

@@ -23,22 +23,22 @@ from seeact_offline.grounding.conversation import (
 from seeact_offline.grounding.strategy import Option, Strategy, StrategyInstance
 from seeact_offline.merging import decision
 from seeact_offline.pages.dom import Page
-from seeact_offline.pages.screenshots import Crop
-from seeact_offline.prompting import Placeholders, PromptPack
-from seeact_offline.records import Box, CropBox, GroundingReply, InputError, Model, Reply, Step, StepError
-from seeact_offline.replies.answer_text import plain_answer
-from seeact_offline.replies.final_answer import parse_grounding_reply
-from seeact_offline.replies.points import (
+from seeact_offline.pages.pointing import (
     COORDINATES,
     Coordinates,
     describe,
     element_at,
     is_usable,
-    read_point,
     shown_point,
     visible_centre,
     write_point,
 )
+from seeact_offline.pages.screenshots import Crop
+from seeact_offline.prompting import Placeholders, PromptPack
+from seeact_offline.records import Box, CropBox, GroundingReply, InputError, Model, Reply, Step, StepError
+from seeact_offline.replies.answer_text import plain_answer
+from seeact_offline.replies.final_answer import parse_grounding_reply
+from seeact_offline.replies.points import read_point
 
 MAX_DECIMALS = 6
 """Most decimals with which a place is written."""

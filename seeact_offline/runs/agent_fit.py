@@ -25,8 +25,8 @@ from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
 from seeact_offline.grounding.gui_agent import list_of_entry
 from seeact_offline.pages.dom import Page
+from seeact_offline.pages.pointing import is_usable
 from seeact_offline.records import Box, InputError, RowError, Step
-from seeact_offline.replies.points import is_usable
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.prepare import picture_size
 from seeact_offline.scoring.importers.answer_table import IDS, table_rows

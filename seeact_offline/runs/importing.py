@@ -20,9 +20,9 @@ from seeact_offline.grounding.gui_agent import landed
 from seeact_offline.grounding.strategies import UNGROUNDED
 from seeact_offline.merging import merge
 from seeact_offline.pages.dom import Page
+from seeact_offline.pages.pointing import element_at
 from seeact_offline.records import OPERATIONS, Box, InputError, Prediction, RowError, Step, Truth
 from seeact_offline.replies import parse_grounding_reply
-from seeact_offline.replies.points import element_at
 from seeact_offline.runs.folder import Manifest, RunFolder, read_manifest
 from seeact_offline.runs.prepare import target_of
 from seeact_offline.runs.reading_hints import geometry_of

@@ -9,8 +9,8 @@ from typing import Literal
 from seeact_offline.agents import Agent, Answer
 from seeact_offline.grounding.gui_agent import landed, list_of_entry
 from seeact_offline.grounding.pixel import elements
+from seeact_offline.pages.pointing import element_at
 from seeact_offline.records import Message
-from seeact_offline.replies.points import element_at
 from seeact_offline.web_agents.observations import Label, Observation, Observe, Scene
 from seeact_offline.web_agents.web_actions import Grammar
 

@@ -14,9 +14,9 @@ from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOpti
 from seeact_offline.grounding.pixel import PixelGrounding
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.pages.dom import Page
+from seeact_offline.pages.pointing import COORDINATES
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import Box, CallError, Candidate, InputError, Operation, Step
-from seeact_offline.replies.points import COORDINATES
 from tests.reference import pointing as reference
 from tests.scripted import Ideal, Scripted
 

@@ -15,8 +15,8 @@ from seeact_offline.agents import GROUNDERS, GUI_MODELS, Agent, Answer
 from seeact_offline.dataset import load_steps
 from seeact_offline.grounding.gui_agent import landed
 from seeact_offline.pages.dom import Page
+from seeact_offline.pages.pointing import visible_centre
 from seeact_offline.records import InputError, Step
-from seeact_offline.replies.points import visible_centre
 from seeact_offline.runs.agent_fit import AgentFits, PageTarget, RawReply, agent_fits, fit_file
 from seeact_offline.runs.prepare import picture_size
 from seeact_offline.scoring.importers.raw_replies import shown_of
