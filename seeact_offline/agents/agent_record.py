@@ -12,6 +12,7 @@ from typing import Literal
 from seeact_offline.agents.acts import Act, Answer, Fold, Kind, Unreadable, answer_of
 from seeact_offline.agents.notations import acts_in, boxes
 from seeact_offline.agents.screens import Frame, Point, Resize, Shown, Size
+from seeact_offline.agents.writing import Writer
 from seeact_offline.records import ShownPicture
 from seeact_offline.replies.answer_text import answer_text
 
@@ -50,7 +51,7 @@ class Agent:
     """Reads a reply; raises Unreadable."""
     strict_reader: Reader
     """Reads a reply as the released code does, with its accidents; raises Unreadable."""
-    writer: Callable[[str, str, Point | str | None], str]
+    writer: Writer
     """Operation, value, and place in numbers of the frame or a label -> a reply."""
     frame: Frame = field(default_factory=Frame)
     view: View = field(default_factory=View)

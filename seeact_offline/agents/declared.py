@@ -6,9 +6,8 @@ covers brings a reader and a writer of its own.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -16,7 +15,10 @@ from typing import Any, Literal
 from seeact_offline.agents.acts import Act, Kind
 from seeact_offline.agents.agent_record import Agent, Reader, View
 from seeact_offline.agents.notations import acts_in, place_in_reply
-from seeact_offline.agents.screens import Frame, Point, Resize
+from seeact_offline.agents.qwen import WRITE_QWEN
+from seeact_offline.agents.screens import Frame, Resize
+from seeact_offline.agents.uitars import WRITE_GENERAL
+from seeact_offline.agents.writing import Template, Writer, in_json
 from seeact_offline.records import InputError
 from seeact_offline.replies.calls import escape
 
@@ -25,54 +27,19 @@ FRAMES: Mapping[str, float | None] = {"px": None, "1000": 1000, "999": 999, "100
 _DECIMALS = {"1": 4, "100": 1}
 _RULE = re.compile(r"(smart|linear|exact|fit|none)\s*(?:\(([\d\s,_]*)\))?")
 _ARGUMENTS: Mapping[str, tuple[int, ...]] = {"smart": (1, 3), "linear": (2,), "exact": (2,), "fit": (2,), "none": (0,)}
-Writer = Callable[[str, str, Point | str | None], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """A way to write a click and a typing, and to read them."""
+    """A way to write acts, and to read them."""
 
     reads: str
     """The name of its notation of calls, or `place` for a reply that is a place."""
-    click: str
-    """`X` and `Y` stand for numbers."""
-    typing: str = ""
-    """`VALUE` stands for the text; without `X`, a click comes first. Empty: it has no words for typing."""
-    around: str = "{}"
-    joined: str = "\n"
-    """Text between a click and a typing."""
-    quoted: Callable[[str], str] = str
-    """Writes the text as the notation does."""
-
-    @property
-    def speaks(self) -> frozenset[str]:
-        return frozenset({"CLICK", "TYPE"} if self.typing else {"CLICK"})
-
-    @property
-    def asked(self) -> str:
-        """The example in a prompt."""
-        typing = [self.typing.replace("VALUE", self.quoted(""))] if self.typing else []
-        return "\n".join(self.around.format(call) for call in [self.click, *typing])
-
-    def write(self, op: str, value: str, place: Point | str | None) -> str:
-        """A reply with this act. Without a place only what is typed is written."""
-        calls = [self.click, self.typing] if op == "TYPE" else [self.click]
-        if op == "TYPE" and "X" in self.typing:
-            calls = [self.typing]
-        numbers = {"X": str(place[0]), "Y": str(place[1])} if isinstance(place, tuple | list) else None
-        if numbers is None:
-            calls = [call for call in calls if "X" not in call] or ["none"]
-        parts = {"VALUE": self.quoted(value), **(numbers or {})}
-        return self.around.format(
-            self.joined.join(_PARTS.sub(lambda part: parts.get(part[0], part[0]), call) for call in calls)
-        )
+    write: Template
 
 
-_PARTS = re.compile(r"\bVALUE\b|\b[XY]\b")
-
-
-def _in_json(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+def _call(click: str, typing: str, around: str, joined: str = "; ") -> Style:
+    return Style("python", Template(click, typing, around=around, joined=joined, quoted=escape))
 
 
 def _parameters(*pairs: tuple[str, str]) -> str:
@@ -81,77 +48,53 @@ def _parameters(*pairs: tuple[str, str]) -> str:
 
 
 _NAVIGATOR = '{"thought": "", "action": {"action": "%s_element_abs", %s"element": "", "x": X, "y": Y}}'
+_TABS = "explain:why\taction:%s\tpoint:X,Y%s\tsummary:"
+_KEYS = '{"thought": "", "POINT": [X, Y]%s}'
+_PLACES = {
+    "point": "(X, Y)",
+    "list": "[X, Y]",
+    "point_2d": '{"point_2d": [X, Y]}',
+    "bbox_2d": '{"bbox_2d": [X, Y, X, Y]}',
+    "box_tokens": "<|box_start|>(X,Y)<|box_end|>",
+    "point_tag": '<point x="X" y="Y"></point>',
+    "box_tag": "<box>[[X, Y, X, Y]]</box>",
+    "click": '{"action": "click", "x": X, "y": Y}',
+}
 STYLES: Mapping[str, Style] = {
-    "json": Style(
-        "json",
-        '<tool_call>\n{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [X, Y]}}\n</tool_call>',
-        '<tool_call>\n{"name": "computer_use", "arguments": {"action": "type", "text": VALUE}}\n</tool_call>',
-        quoted=_in_json,
-    ),
+    "json": Style("json", WRITE_QWEN),
     "xml": Style(
         "xml",
-        _parameters(("action", "left_click"), ("coordinate", "[X, Y]")),
-        _parameters(("action", "type"), ("text", "VALUE")),
+        Template(
+            _parameters(("action", "left_click"), ("coordinate", "[X, Y]")),
+            _parameters(("action", "type"), ("text", "VALUE")),
+        ),
     ),
     "seed": Style(
         "xml",
-        "<function=click><parameter=point><point>X Y</point></parameter></function>",
-        "<function=type><parameter=content>VALUE</parameter></function>",
-        around="<seed:tool_call>{}</seed:tool_call>",
-        joined="",
+        Template(
+            "<function=click><parameter=point><point>X Y</point></parameter></function>",
+            "<function=type><parameter=content>VALUE</parameter></function>",
+            around="<seed:tool_call>{}</seed:tool_call>",
+            joined="",
+        ),
     ),
-    "python": Style(
-        "python", "click(start_box='(X,Y)')", "type(content='VALUE')", around="Action: {}", joined="\n\n", quoted=escape
+    "python": Style("python", WRITE_GENERAL),
+    "box": _call(
+        "left_click(start_box='[X,Y]', element_info='')", "type(content='VALUE')", "<|begin_of_box|>{}<|end_of_box|>"
     ),
-    "box": Style(
-        "python",
-        "left_click(start_box='[X,Y]', element_info='')",
-        "type(content='VALUE')",
-        around="<|begin_of_box|>{}<|end_of_box|>",
-        joined="; ",
-        quoted=escape,
-    ),
-    "action": Style(
-        "python", "Click(box=(X, Y))", "Type(content='VALUE')", around="<action>{}</action>", joined="; ", quoted=escape
-    ),
-    "operation": Style(
-        "python",
+    "action": _call("Click(box=(X, Y))", "Type(content='VALUE')", "<action>{}</action>"),
+    "operation": _call(
         "CLICK(box=[[X,Y,X,Y]], element_info='')",
         "TYPE(box=[[X,Y,X,Y]], text='VALUE', element_info='')",
-        around="Grounded Operation: {}",
-        quoted=escape,
+        "Grounded Operation: {}",
     ),
-    "tabs": Style(
-        "fields",
-        "explain:why\taction:CLICK\tpoint:X,Y\tsummary:",
-        "explain:why\taction:TYPE\tpoint:X,Y\tvalue:VALUE\tsummary:",
-    ),
-    "code": Style(
-        "python",
-        "pyautogui.click(x=X, y=Y)",
-        "pyautogui.write(message='VALUE')",
-        around="```python\n{}\n```",
-        quoted=escape,
-    ),
+    "tabs": Style("fields", Template(_TABS % ("CLICK", ""), _TABS % ("TYPE", "\tvalue:VALUE"))),
+    "code": _call("pyautogui.click(x=X, y=Y)", "pyautogui.write(message='VALUE')", "```python\n{}\n```", "\n"),
     "navigator": Style(
-        "json", _NAVIGATOR % ("click", ""), _NAVIGATOR % ("write", '"content": VALUE, '), quoted=_in_json
+        "json", Template(_NAVIGATOR % ("click", ""), _NAVIGATOR % ("write", '"content": VALUE, '), quoted=in_json)
     ),
-    "keys": Style(
-        "json", '{"thought": "", "POINT": [X, Y]}', '{"thought": "", "POINT": [X, Y], "TYPE": VALUE}', quoted=_in_json
-    ),
-    **{
-        name: Style("place", form)
-        for name, form in {
-            "point": "(X, Y)",
-            "list": "[X, Y]",
-            "point_2d": '{"point_2d": [X, Y]}',
-            "bbox_2d": '{"bbox_2d": [X, Y, X, Y]}',
-            "box_tokens": "<|box_start|>(X,Y)<|box_end|>",
-            "point_tag": '<point x="X" y="Y"></point>',
-            "box_tag": "<box>[[X, Y, X, Y]]</box>",
-            "click": '{"action": "click", "x": X, "y": Y}',
-        }.items()
-    },
+    "keys": Style("json", Template(_KEYS % "", _KEYS % ', "TYPE": VALUE', quoted=in_json)),
+    **{name: Style("place", Template(form)) for name, form in _PLACES.items()},
 }
 """Notations by the names under which agents are declared."""
 
@@ -202,7 +145,8 @@ def gui_model(
     reads = reader
     if reads is None:
         reads = _read_place if style.reads == "place" else partial(acts_in, notations=(style.reads,), verbs=own)
-    spoken = {"speaks": style.speaks, "speaks_value": style.speaks & {"TYPE"}}
+    speaks = frozenset({"CLICK", "TYPE"} if style.write.typing else {"CLICK"})
+    spoken = {"speaks": speaks, "speaks_value": speaks & {"TYPE"}}
     return Agent(
         name, source, reads, strict_reader or reads, writer or style.write, counted, View(view, resize=rule),
         prompt=prompt or _prompt(style, frame), verbs=own, **(spoken | more),
@@ -244,10 +188,10 @@ def _prompt(style: Style, frame: str) -> str:
     if style.reads == "place":
         return (
             f"Point to the element of the picture that fits this description.\n\nDescription: {{{{task}}}}\n\n"
-            f"Answer with its place alone, as {style.asked}, where X and Y are {numbers}.\n{{{{history_lines}}}}"
+            f"Answer with its place alone, as {style.write.example}, where X and Y are {numbers}.\n{{{{history_lines}}}}"
         )
     return (
         "The picture shows a web page. Give the next action of the task in this form:\n\n"
-        f"{style.asked}\n\nX and Y are {numbers}. To fill a field, click on it and type in the same reply.\n\n"
+        f"{style.write.example}\n\nX and Y are {numbers}. To fill a field, click on it and type in the same reply.\n\n"
         "Task: {{task}}\n\nPrevious actions:\n{{history|None}}"
     )

@@ -16,11 +16,11 @@ from typing import Any
 from seeact_offline.agents.acts import Act, Kind, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
 from seeact_offline.agents.notations import acts_in
-from seeact_offline.agents.screens import Frame, Point, Resize
+from seeact_offline.agents.screens import Frame, Resize
+from seeact_offline.agents.writing import Template
 from seeact_offline.replies.calls import escape, parse, place_of
 
 TYPES: Mapping[str, Kind] = {"4": "click", "2": "select", "3": "type"}
-CODES = {"CLICK": 4, "SELECT": 2, "TYPE": 3}
 STRICT_ACTIONS: Mapping[str, Kind] = {"CLICK": "click", "TYPE": "type", "SELECT": "select"}
 """The actions of ShowUI on Mind2Web; another one keeps its place."""
 _BEGIN = re.compile(r"'action':\s*'")
@@ -120,27 +120,27 @@ def _line_end(text: str, at: int) -> int:
     return found if found >= 0 else len(text)
 
 
-def write_seeclick(op: str, value: str, place: Point | str | None) -> str:
-    """A dictionary as the training data has it: a value that holds a quote makes it unreadable, and the released evaluation leaves such
-    steps out."""
-    point = "" if place is None else f', "click_point": ({place[0]:.2f},{place[1]:.2f})'
-    said = "" if op == "CLICK" else f', "value": "{value}"'
-    return f'{{"action_type": {CODES[op]}{point}{said}}}'
-
-
-def write_showui(op: str, value: str, place: Point | str | None) -> str:
-    """A dictionary as the training data has it, a click without the element's name. `value`: of a SELECT the element's name."""
-    point = "None" if place is None else f"[{place[0]:.2f}, {place[1]:.2f}]"
-    said = "None" if op == "CLICK" else f"'{escape(value)}'"
-    return f"{{'action': '{op}', 'value': {said}, 'position': {point}}}"
-
-
+WRITE_SEECLICK = Template(
+    '{"action_type": 4, "click_point": (X,Y)}',
+    '{"action_type": 3, "click_point": (X,Y), "value": "VALUE"}',
+    '{"action_type": 2, "click_point": (X,Y), "value": "VALUE"}',
+    digits=2,
+)
+"""A dictionary as the training data has it: a value that holds a quote makes it unreadable, and the released evaluation leaves such steps out."""
+WRITE_SHOWUI = Template(
+    "{'action': 'CLICK', 'value': None, 'position': [X, Y]}",
+    "{'action': 'TYPE', 'value': 'VALUE', 'position': [X, Y]}",
+    "{'action': 'SELECT', 'value': 'VALUE', 'position': [X, Y]}",
+    quoted=escape,
+    digits=2,
+)
+"""A dictionary as the training data has it, a click without the element's name; the value of a SELECT is the element's name."""
 SEECLICK = Agent(
-    "seeclick", "njucckevin/SeeClick 0ef37ac: agent_tasks/mind2web_test.py", partial(acts_in, notations=("json",), verbs=TYPES, sign="action_type"), read_seeclick_strictly, write_seeclick,
+    "seeclick", "njucckevin/SeeClick 0ef37ac: agent_tasks/mind2web_test.py", partial(acts_in, notations=("json",), verbs=TYPES, sign="action_type"), read_seeclick_strictly, WRITE_SEECLICK,
     verbs=TYPES, protocol="seeclick", frame=Frame(1, decimals=2, rounded_to=3), history_steps=4,
 )  # fmt: skip
 SHOWUI = Agent(
-    "showui", "showlab/ShowUI 21ed7cb: main/eval_mind2web.py", read_showui, read_showui_strictly, write_showui,
+    "showui", "showlab/ShowUI 21ed7cb: main/eval_mind2web.py", read_showui, read_showui_strictly, WRITE_SHOWUI,
     protocol="showui", frame=Frame(1, decimals=2), view=View(resize=Resize("smart", 28, 1_053_696, 1_317_120)),
     history_steps=4, names_selected=True,
 )  # fmt: skip

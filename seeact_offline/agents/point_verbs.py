@@ -16,7 +16,8 @@ from typing import Any
 from seeact_offline.agents.acts import CLICKS, Act, Kind, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
 from seeact_offline.agents.notations import acts_in, place_in_reply
-from seeact_offline.agents.screens import Frame, Point, Resize
+from seeact_offline.agents.screens import Frame, Resize
+from seeact_offline.agents.writing import Template, in_json
 from seeact_offline.replies.calls import closed, escape
 
 OSATLAS_VERBS: Mapping[str, Kind] = {
@@ -62,14 +63,6 @@ def read_osatlas_strictly(text: str) -> list[Act]:
     return [Act(kind, place, value.group(1) if value else None)]
 
 
-def write_osatlas(op: str, value: str, place: Point | str | None) -> str:
-    """Lines behind `actions:`; typing has no place, so a click comes first."""
-    lines = [] if place is None else [f"CLICK <point>[[{place[0]},{place[1]}]]</point>"]
-    if op == "TYPE":
-        lines.append(f"TYPE [{' '.join(value.splitlines())}]")
-    return "actions:\n" + "\n".join(lines)
-
-
 def read_screensuite_strictly(text: str) -> list[Act]:
     """The first two numbers of the first click and the quoted part of the first typing, in lower case and without signs. A click
     whose numbers cannot be read does not count."""
@@ -84,14 +77,6 @@ def read_screensuite_strictly(text: str) -> list[Act]:
     if not acts:
         raise Unreadable("expected click(x, y)")
     return acts
-
-
-def write_screensuite(op: str, value: str, place: Point | str | None) -> str:
-    """A click, and for TYPE the typing behind a semicolon."""
-    calls = [] if place is None else [f"click({place[0]}, {place[1]})"]
-    if op == "TYPE":
-        calls.append(f'type("{escape(value, chr(34))}")')
-    return "; ".join(calls)
 
 
 def read_holo(text: str) -> list[Act]:
@@ -160,38 +145,38 @@ def _whole_number(value: Any) -> float | None:
     return number + 0.0 if isfinite(number) else None
 
 
-def write_holo(op: str, value: str, place: Point | str | None) -> str:
-    """The navigator's JSON with a place."""
-    action: dict[str, Any] = {"action": "write_element" if op == "TYPE" else "click_element"}
-    if op == "TYPE":
-        action["content"] = value
-    if isinstance(place, str):
-        action["element"] = place
-    elif place is not None:
-        action |= {"x": place[0], "y": place[1]}
-    return json.dumps({"action": action}, ensure_ascii=False)
-
-
+WRITE_OSATLAS = Template(
+    "CLICK <point>[[X,Y]]</point>",
+    "TYPE [VALUE]",
+    around="actions:\n{}",
+    quoted=lambda text: " ".join(text.splitlines()),
+)
+WRITE_SCREENSUITE = Template("click(X, Y)", 'type("VALUE")', joined="; ", quoted=partial(escape, quote='"'))
+WRITE_HOLO = Template(
+    '{"action": {"action": "click_element", "x": X, "y": Y}}',
+    '{"action": {"action": "write_element", "content": VALUE, "x": X, "y": Y}}',
+    quoted=in_json,
+)
 _CLICK_TYPE: dict[str, Any] = {"speaks": frozenset({"CLICK", "TYPE"}), "speaks_value": frozenset({"TYPE"})}
 OSATLAS = Agent(
     "osatlas",
     "OS-Copilot/OS-Atlas bad0840",
     partial(acts_in, notations=("lines",)),
     read_osatlas_strictly,
-    write_osatlas,
+    WRITE_OSATLAS,
     frame=Frame(1000),
     **_CLICK_TYPE,
 )
 SCREENSUITE = Agent(
-    "screensuite", "huggingface/screensuite c92591b", partial(acts_in, notations=("python",), sign=r"(?i)(?<![\w.])(?:click|type)\("), read_screensuite_strictly, write_screensuite,
+    "screensuite", "huggingface/screensuite c92591b", partial(acts_in, notations=("python",), sign=r"(?i)(?<![\w.])(?:click|type)\("), read_screensuite_strictly, WRITE_SCREENSUITE,
     history_steps=1, **_CLICK_TYPE,
 )  # fmt: skip
 HOLO1 = Agent(
-    "holo1", "hcompai/surfer-h-cli b054d8e", read_holo, read_holo_1_strictly, write_holo, frame=Frame(resize=HOLO),
+    "holo1", "hcompai/surfer-h-cli b054d8e", read_holo, read_holo_1_strictly, WRITE_HOLO, frame=Frame(resize=HOLO),
     view=View(resize=HOLO), **_CLICK_TYPE,
 )  # fmt: skip
 HOLO1_5 = Agent(
-    "holo1.5", "hcompai/surfer-h-cli b054d8e", read_holo, read_holo_1_5_strictly, write_holo,
+    "holo1.5", "hcompai/surfer-h-cli b054d8e", read_holo, read_holo_1_5_strictly, WRITE_HOLO,
     frame=Frame(resize=Resize("exact", size=(1000, 500)), clamps=True), view=View(resize=Resize("exact", size=(1000, 500))),
     **_CLICK_TYPE,
 )  # fmt: skip

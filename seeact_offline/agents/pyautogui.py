@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 from seeact_offline.agents.acts import Act, Kind, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
 from seeact_offline.agents.notations import acts_in
-from seeact_offline.agents.screens import Frame, Point, Resize
+from seeact_offline.agents.screens import Frame, Resize
+from seeact_offline.agents.writing import Template
 from seeact_offline.replies.calls import closed, escape
 
 _POINT = re.compile(r"x=([\d.]+),\s*y=([\d.]+)")
@@ -107,32 +109,22 @@ def _ended(line: str) -> list[Act]:
     return [Act("stop", None, status.group(1))] if status else []
 
 
-def write_aguvis(op: str, value: str, place: Point | str | None) -> str:
-    """One line; typing has no place."""
-    return _written(op, value, "" if place is None else f"x={place[0]:.4f}, y={place[1]:.4f}")
-
-
-def write_opencua(op: str, value: str, place: Point | str | None) -> str:
-    """A fenced block."""
-    at = "" if place is None else f"x={place[0]}, y={place[1]}"
-    return f"## Code:\n```python\n{_written(op, value, at)}\n```"
-
-
-def _written(op: str, value: str, at: str) -> str:
-    if op == "TYPE":
-        return f"pyautogui.write(message='{escape(value)}')"
-    if op == "SELECT":
-        return f"browser.select_option({at}{', ' * bool(at)}value='{escape(value)}')"
-    return f"pyautogui.click({at})"
-
-
+WRITE_AGUVIS = Template(
+    "pyautogui.click(x=X, y=Y)",
+    "pyautogui.write(message='VALUE')",
+    "browser.select_option(x=X, y=Y, value='VALUE')",
+    joined=None,
+    quoted=escape,
+    digits=4,
+)
+WRITE_OPENCUA = replace(WRITE_AGUVIS, around="## Code:\n```python\n{}\n```", digits=None)
 _PLACED = frozenset({"CLICK", "SELECT"})
 AGUVIS = Agent(
-    "aguvis", "xlang-ai/aguvis 178c418: src/aguvis/constants.py, serve/cli.py", _READER, read_first_line, write_aguvis,
+    "aguvis", "xlang-ai/aguvis 178c418: src/aguvis/constants.py, serve/cli.py", _READER, read_first_line, WRITE_AGUVIS,
     frame=Frame(1, decimals=4), view=View(resize=Resize("smart", 28, 200_704, 937_664)),
     speaks_place=_PLACED,
 )  # fmt: skip
 OPENCUA = Agent(
-    "opencua", "xlang-ai/OpenCUA 1d70f20: evaluation/agentnetbench, model/README.md", _READER, read_lines, write_opencua,
+    "opencua", "xlang-ai/OpenCUA 1d70f20: evaluation/agentnetbench, model/README.md", _READER, read_lines, WRITE_OPENCUA,
     frame=Frame(reads_fractions=True, resize=SMART), view=View(resize=SMART), history_steps=10, speaks_place=_PLACED,
 )  # fmt: skip

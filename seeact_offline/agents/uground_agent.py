@@ -13,6 +13,7 @@ from seeact_offline.agents.agent_record import Agent, View
 from seeact_offline.agents.notations import place_in_reply
 from seeact_offline.agents.screens import Frame, Point
 from seeact_offline.agents.verbs import Declined, Several
+from seeact_offline.agents.writing import Template
 from seeact_offline.replies.calls import loads, place_of
 from seeact_offline.replies.decided import DECLINED
 from seeact_offline.replies.fields import ACTION, ELEMENT, VALUE
@@ -93,11 +94,6 @@ def write_plan(op: str, value: str, place: Point | str | None) -> str:
     return f"ACTION: {op}\nELEMENT: {said}\nVALUE: {value if op != 'CLICK' and value else 'None'}"
 
 
-def write_point(op: str, value: str, place: Point | str | None) -> str:
-    """The point alone: a grounder says no operation."""
-    return "(None, None)" if place is None else f"({place[0]}, {place[1]})"
-
-
 UGROUND = Agent(
     "uground", "OSU-NLP-Group/UGround 3a9b9f2: offline_evaluation/Multimodal-Mind2Web", read_plan, read_plan_strictly, write_plan,
     view=View("blocks", stops_at_truth=True), grounder="uground-grounder",
@@ -109,6 +105,6 @@ UGROUND_BLIND = replace(UGROUND, name="uground-blind", view=View("blocks"))
 SEEACT_PLANNER = replace(UGROUND, name="seeact-planner", view=View(), scroll="")
 """A plan on the whole page, as in SeeAct's first turn, whose element a grounder finds."""
 UGROUND_GROUNDER = Agent(
-    "uground-grounder", "OSU-NLP-Group/UGround 3a9b9f2: grounding", read_point, read_point_strictly, write_point,
+    "uground-grounder", "OSU-NLP-Group/UGround 3a9b9f2: grounding", read_point, read_point_strictly, Template("(X, Y)"),
     frame=Frame(1000), speaks=frozenset({"CLICK"}), speaks_value=frozenset(),
 )  # fmt: skip

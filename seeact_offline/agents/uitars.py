@@ -13,7 +13,8 @@ from functools import partial
 from seeact_offline.agents.acts import Act, Kind, Place, Unreadable
 from seeact_offline.agents.agent_record import Agent, View
 from seeact_offline.agents.notations import acts_in
-from seeact_offline.agents.screens import Frame, Point, Resize
+from seeact_offline.agents.screens import Frame, Resize
+from seeact_offline.agents.writing import Template
 from seeact_offline.replies.calls import closed, escape, parse
 
 VERBS: Mapping[str, Kind] = {
@@ -86,20 +87,19 @@ def _strict_place(text: str) -> Place | None:
     return (numbers[0], numbers[1]) if len(numbers) == 2 else None
 
 
-def write_mind2web(op: str, value: str, place: Point | str | None) -> str:
-    """The form of the released training example; `select` has no value."""
-    box = "" if place is None else f"start_box='<|box_start|>({place[0]},{place[1]})<|box_end|>'"
-    if op == "TYPE":
-        return f"Action: type(content='{escape(value)}'{', ' * bool(box)}{box})"
-    return f"Action: {op.lower()}({box})"
-
-
-def write_general(op: str, value: str, place: Point | str | None) -> str:
-    """The general form of version 1.5: for TYPE a click, then the typing."""
-    calls = [] if place is None else [f"click(start_box='({place[0]},{place[1]})')"]
-    if op == "TYPE":
-        calls.append(f"type(content='{escape(value)}')")
-    return "Action: " + "\n\n".join(calls)
+_BOX_WRITTEN = "start_box='<|box_start|>(X,Y)<|box_end|>'"
+WRITE_MIND2WEB = Template(
+    f"click({_BOX_WRITTEN})",
+    f"type(content='VALUE', {_BOX_WRITTEN})",
+    f"select({_BOX_WRITTEN})",
+    around="Action: {}",
+    quoted=escape,
+)
+"""The form of the released training example; `select` has no value."""
+WRITE_GENERAL = Template(
+    "click(start_box='(X,Y)')", "type(content='VALUE')", around="Action: {}", joined="\n\n", quoted=escape
+)
+"""The general form of version 1.5."""
 
 
 def with_box_tokens(reply: str) -> str:
@@ -108,12 +108,12 @@ def with_box_tokens(reply: str) -> str:
 
 
 UITARS = Agent(
-    "uitars", "bytedance/UI-TARS 582f3a7: data/training_example.json, README_v1.md", _READER, read_strictly, write_mind2web,
+    "uitars", "bytedance/UI-TARS 582f3a7: data/training_example.json, README_v1.md", _READER, read_strictly, WRITE_MIND2WEB,
     frame=Frame(1000), view=View(resize=CLIENT),
     speaks_value=frozenset({"TYPE"}),
 )  # fmt: skip
 UITARS_1_5 = Agent(
-    "uitars-1.5", "bytedance/UI-TARS 582f3a7: codes/ui_tars, README_coordinates.md", _READER, read_strictly, write_general,
+    "uitars-1.5", "bytedance/UI-TARS 582f3a7: codes/ui_tars, README_coordinates.md", _READER, read_strictly, WRITE_GENERAL,
     frame=Frame(resize=SMART), view=View(resize=SMART),
     speaks=frozenset({"CLICK", "TYPE"}), speaks_value=frozenset({"TYPE"}), told=with_box_tokens,
 )  # fmt: skip
