@@ -28,6 +28,7 @@ from seeact_offline.agents.verbs import (
 )
 from seeact_offline.replies.calls import calls_in, json_in, json_spans, loads, parse, place_of, unquoted
 from seeact_offline.replies.decided import DECLINED, SEVERAL, set_aside, stands_alone, takes_back
+from seeact_offline.replies.operation import is_placeholder
 from seeact_offline.replies.points import read_point as find_point
 
 Verbs = Mapping[str, Kind] | None
@@ -361,7 +362,11 @@ def _accepted(text: str, reading: Reading, verbs: Verbs) -> list[Act]:
         raise Several("several acts, and nothing that chooses from them")
     if aside or takes_back(text, acts[-1][0].end):
         raise Declined("the words around the act set it aside")
-    return [act for _, act in acts]
+    return [replace(act, text=None) if _lacks_text(act) else act for _, act in acts]
+
+
+def _lacks_text(act: Act) -> bool:
+    return act.kind in ("type", "select") and is_placeholder(act.text or "")
 
 
 _TAGS = re.compile(

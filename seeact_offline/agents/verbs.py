@@ -11,7 +11,6 @@ from typing import Any
 from seeact_offline.agents.acts import CLICKS, Act, Kind, Place, Unreadable
 from seeact_offline.replies.calls import loads, place_of
 from seeact_offline.replies.decided import DECLINED, SEVERAL
-from seeact_offline.replies.operation import is_placeholder
 
 _KINDS: Mapping[Kind, str] = {
     "click": "click left_click left_single left_click_at click_at click_element click_element_abs click_absolute click_element_by_index "
@@ -152,15 +151,14 @@ def act_of(written: WrittenAct, own: Mapping[str, Kind] | None = None) -> Act | 
         return Act("back", None, None, {"direction": "forward"} if button == "forward" else {})
     place, rest = _place(written, kind)
     text = next((written.named[name] for name in _TEXTS if name in written.named), None)
-    if text is None and kind not in CLICKS and rest:
+    if text is None and kind not in (*CLICKS, "wait") and rest:
         text = rest[0]
     if isinstance(text, list | tuple):
         text = "+".join(map(str, text))
     mark = next((name for name in _MARKS if written.named.get(name) not in (None, "")), None)
     if kind in (*CLICKS, "type", "select") and place is None and mark is not None:
         raise NoMarks(f"{mark} {str(written.named[mark])[:40]}, and the picture has no marks")
-    has_text = text is not None and kind not in (*CLICKS, "scroll", "drag", "wait")
-    typed = str(text) if has_text and not (kind in ("type", "select") and is_placeholder(str(text))) else None
+    typed = None if text is None or kind in (*CLICKS, "scroll", "drag") else str(text)
     return Act(kind, place, typed, _extra_of(written, kind))
 
 
