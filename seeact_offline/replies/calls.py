@@ -32,8 +32,6 @@ MOST_NUMBER = 1e9
 MOST_DEPTH = 50
 MOST_VALUES = 200
 """Brackets of one reply that are looked at."""
-MOST_MENDED = 1_000
-"""Characters of a value whose closing brackets are put right."""
 MOST_UNCLOSED = 20
 """Those of them that nothing closes: each is looked at up to the end of the reply."""
 
@@ -202,21 +200,16 @@ def json_spans(text: str) -> Iterator[tuple[int, int, Any]]:
         if not places:
             return
         start = min(places)
-        end, missing = _closing(text, start)
-        n_unclosed += bool(missing)
+        end, written, is_closed = _value_at(text, start)
+        n_unclosed += not is_closed
         if n_unclosed > MOST_UNCLOSED:
             return
-        written = text[start:end] + missing
         # models break lines inside texts
         value = loads(written) or ("\n" in written and loads(written.replace("\n", " ")))
-        if not isinstance(value, dict | list | tuple):
-            end, written = _mended(text[: start + MOST_MENDED], start)
-            value = loads(written) if written else None
-        if isinstance(value, dict | list | tuple):
+        is_value = isinstance(value, dict | list | tuple)
+        if is_value:
             yield start, end, value
-            at = end
-        else:
-            at = start + 1
+        at = end if is_value else start + 1
 
 
 def loads(text: str) -> Any:
@@ -244,54 +237,31 @@ def parse(text: str, mode: str = "eval") -> Any:
         return ast.parse(text.lstrip(" \t"), mode=mode)
 
 
-def _closing(text: str, start: int) -> tuple[int, str]:
-    """Finds where the bracket that opens at `start` is closed, and the brackets that are missing at the end of the text."""
+def _value_at(text: str, start: int) -> tuple[int, str, bool]:
+    """Where the value that opens at `start` ends, the value with the closing brackets that its opening ones want, and False where nothing
+    closes it: `{"coordinate": [1, 2}}` lacks one, and has one of another kind."""
     stack: list[str] = []
+    written: list[str] = []
     at, quote = start, ""
     while at < len(text):
         character = text[at]
         if quote:
-            at += character == "\\"
+            character = text[at : at + 2] if character == "\\" else character
             quote = "" if character == quote else quote
         elif character == '"' or (character == "'" and text[at - 1] in "{[,: "):
             quote = character
         elif character in "{[":
             stack.append(_CLOSERS[character])
             if len(stack) > MOST_DEPTH:
-                return start + 1, ""
-        elif stack and character == stack[-1]:
-            stack.pop()
-            if not stack:
-                return at + 1, ""
-        at += 1
-    return len(text), quote + "".join(reversed(stack))
-
-
-def _mended(text: str, start: int) -> tuple[int, str]:
-    """Where the value at `start` ends, and the value with the closing brackets that its opening ones want: `{"coordinate": [1, 2}}` lacks one.
-
-    Empty for a value whose brackets are right, or never closed.
-    """
-    stack: list[str] = []
-    written: list[str] = []
-    quote, is_wrong = "", False
-    for at in range(start, len(text)):
-        character = text[at]
-        if quote:
-            quote = "" if character == quote and text[at - 1] != "\\" else quote
-        elif character == '"':
-            quote = character
-        elif character in "{[":
-            stack.append(_CLOSERS[character])
+                return start + 1, "", True
         elif character in "}]" and character in stack:
             while stack[-1] != character:
                 written.append(stack.pop())
-                is_wrong = True
             stack.pop()
         elif character in "}]":
-            is_wrong = True
-            continue
+            character = ""
+        at += len(character) or 1
         written.append(character)
         if not stack:
-            return at + 1, "".join(written) if is_wrong else ""
-    return start + 1, ""
+            return at, "".join(written), True
+    return len(text), "".join([*written, quote, *reversed(stack)]), False
