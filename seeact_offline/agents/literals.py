@@ -9,7 +9,6 @@ import ast
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from seeact_offline.agents.acts import Act, Kind, Unreadable
@@ -40,18 +39,23 @@ def read_seeclick(text: str) -> list[Act]:
     return [_seeclick_act({**value, "action_type": str(value["action_type"]).removesuffix(".0")})]
 
 
-def read_seeclick_strictly(text: str) -> list[Act]:
-    """The whole reply as one Python literal."""
+def read_seeclick_strictly(reply: str) -> list[Act]:
+    """The whole reply as one Python literal. A number in quotes has an empty value; another type is compared as it is written."""
     try:
-        value = ast.literal_eval(parse(text))
+        value = ast.literal_eval(parse(reply))
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         raise Unreadable("expected one Python dictionary and nothing else") from None
     if not isinstance(value, dict) or "action_type" not in value:
         raise Unreadable("expected a dictionary with action_type")
-    act = _seeclick_act(value)
-    # the released code looks at no value behind a number in quotes
-    has_value = isinstance(value.get("value"), str) and not isinstance(value["action_type"], str)
-    return [replace(act, place=_first_two(value.get("click_point")), text=act.text if has_value else None)]
+    code = value["action_type"]
+    # the released code looks at the value of the numbers 2 and 3 alone, and stops where it is no text
+    words = value.get("value") if code in (2, 3) else ""
+    text = words if isinstance(words, str) else None
+    kind = TYPES.get(str(code).strip(), "other")
+    # such as 7, or 3.0 with its value in lower case, as it is compared
+    name = f"{code} {(text or '').lower()}".strip()
+    place = _first_two(value.get("click_point"))
+    return [Act(kind, place, text if kind in ("type", "select") else None, {"name": name})]
 
 
 def _first_two(point: Any) -> tuple[float, float] | None:

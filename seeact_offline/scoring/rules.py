@@ -180,11 +180,6 @@ def scores_no_operation(answer: Credit) -> Credit:
     return Credit(answer.element, operation_f1=0.0)
 
 
-def scores_operation_if_whole(answer: Credit) -> Credit:
-    """Gives Operation F1 0 unless it is 1, and keeps the element."""
-    return answer if answer.operation_f1 == 1.0 else scores_no_operation(answer)
-
-
 def right_with_its_element(answer: Credit) -> Credit:
     """Gives all metrics 1 where the answer is right to pick none, else 0."""
     return Credit(answer.element, operation_f1=float(answer.element))
@@ -368,8 +363,9 @@ NUMBERS: Mapping[str, str] = {"CLICK": "4", "SELECT": "2", "TYPE": "3"}
 
 
 def op_as_number(operation: Operation) -> str:
-    """Compares the operation as a number and the value in lower case."""
-    return f"{NUMBERS.get(operation.op, operation.op)} {operation.value.lower()}"
+    """Compares the operation as a number, and of a TYPE or SELECT the value in lower case."""
+    value = operation.value.lower() if operation.op in ("TYPE", "SELECT") else ""
+    return f"{NUMBERS.get(operation.op, operation.op)} {value}"
 
 
 def value_in_lower_case(operation: Operation) -> str:
