@@ -93,6 +93,14 @@ SHOWUI = replace(
     headline=rules.macro,
     unknowns={"right_operation": rules.name_of_element_unknown},
 )
+UIPRO = replace(
+    SEECLICK,
+    name="uipro",
+    text=rules.without_articles,
+    f1=rules.of_repeated_words,
+    missing_value=scored_as_answered,
+    no_place=scored_as_answered,
+)
 SYNAPSE = replace(
     SEEACT,
     name="synapse",
@@ -130,7 +138,7 @@ SCREENSUITE = replace(
     headline_of_f1=rules.micro,
 )
 PROTOCOLS: dict[str, Protocol] = {
-    one.name: one for one in (SEEACT, MINDACT, UGROUND, SEECLICK, SHOWUI, SYNAPSE, INSPECT_EVALS, SCREENSUITE)
+    one.name: one for one in (SEEACT, MINDACT, UGROUND, SEECLICK, SHOWUI, UIPRO, SYNAPSE, INSPECT_EVALS, SCREENSUITE)
 }
 
 

@@ -7,8 +7,10 @@ docs/protocols.md names the paper or released evaluator behind each.
 from __future__ import annotations
 
 import ast
+import re
 import string
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from random import Random
@@ -368,6 +370,15 @@ def op_as_number(operation: Operation) -> str:
     return f"{NUMBERS.get(operation.op, operation.op)} {value}"
 
 
+def without_articles(operation: Operation) -> str:
+    """Compares the operation, and of a TYPE or SELECT the value, in lower case without punctuation and articles."""
+    # as SQuAD's answers are compared, with UIPro's name of a TYPE
+    name = operation.op.replace("TYPE", "inputtext")
+    value = operation.value if operation.op in ("TYPE", "SELECT") else ""
+    bare = f"{name} {value}".lower().translate(str.maketrans("", "", string.punctuation))
+    return re.sub(r"\b(a|an|the)\b", " ", bare)
+
+
 def value_in_lower_case(operation: Operation) -> str:
     """Compares the value in lower case."""
     return operation.value.lower()
@@ -376,6 +387,12 @@ def value_in_lower_case(operation: Operation) -> str:
 def of_words(said: Operation, wanted: Operation, text: TextRule) -> float:
     """Compares the sets of words."""
     return metrics.operation_f1(text(said), text(wanted))
+
+
+def of_repeated_words(said: Operation, wanted: Operation, text: TextRule) -> float:
+    """Compares the words, each as often as it occurs."""
+    pair = [Counter(text(operation).split()) for operation in (said, wanted)]
+    return 2 * (pair[0] & pair[1]).total() / max(1, pair[0].total() + pair[1].total())
 
 
 def by_right_operation(said: Operation, wanted: Operation, text: TextRule) -> float:

@@ -5,6 +5,7 @@ A step earns (element right, Operation F1, step right), or None where it is left
 
 from __future__ import annotations
 
+import re
 from ast import literal_eval
 from dataclasses import replace
 from fractions import Fraction
@@ -81,6 +82,26 @@ def showui(said: Prediction, right: Truth) -> Earned:
     # an action of another name is looked up in vain
     known = said if said.op in ("CLICK", "TYPE", "SELECT") else replace(said, op="")
     return pointing(known, right, number(right, recorded=False), value)
+
+
+def uipro(said: Prediction, right: Truth) -> Earned:
+    kind = {"4": "CLICK", "2": "SELECT", "3": "TYPE"}.get(number(right, recorded=True) or "", "")
+    looked_at = replace(said, value="-") if said.op in ("TYPE", "SELECT") and not said.value else said
+    judged = seeclick(looked_at, right)
+    if judged is None or not said.ran:
+        return judged
+    value = right.operation.value
+    if kind != "CLICK":
+        value = literal_eval('{"x": "' + value + '"}')["x"]
+    bags = []
+    for op, words in ((said.op, said.value), (kind, value)):
+        text = {"TYPE": "inputtext"}.get(op, op.lower()) + (" " + words.lower() if op in ("TYPE", "SELECT") else "")
+        kept = "".join(one for one in text if one not in "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+        bags.append([word for word in re.split(r"\b(?:a|an|the)\b|\s", kept) if word])
+    left = list(bags[1])
+    shared = [word for word in bags[0] if word in left and (left.remove(word) or True)]
+    f1 = Fraction(2 * len(shared), len(bags[0]) + len(bags[1])) if shared else Fraction(0)
+    return judged[0], f1, judged[0] and f1 == 1
 
 
 def name_of_element(text: str) -> str | None:
@@ -225,6 +246,7 @@ SCORES = {
     "uground": uground,
     "seeclick": seeclick,
     "showui": showui,
+    "uipro": uipro,
     "synapse": synapse,
     "inspect-evals": inspect_evals,
     "screensuite": screensuite,
@@ -244,14 +266,14 @@ def headlines(name: str, said: list[Prediction], right: list[Truth]) -> tuple[Fr
         tasks = by_task(name, kept, column)
         kinds: dict[str | None, list[Fraction]] = {}
         for one, scores in kept:
-            kinds.setdefault(number(one, recorded=name == "seeclick"), []).append(Fraction(scores[column]))
+            kinds.setdefault(number(one, recorded=name in ("seeclick", "uipro")), []).append(Fraction(scores[column]))
         kinds.pop(None, None)
-        if name in ("seeclick", "showui") and column == 1:
+        if name in ("seeclick", "showui", "uipro") and column == 1:
             figures.append(mean([mean(values) for values in kinds.values()]))
         elif name == "screensuite" and column == 1:
             answers = {p.key: readable(p) for p in said}
             figures.append(mean([value for one, _ in kept for value in entries(answers[one.key], one)]))
-        elif name in ("inspect-evals", "seeclick", "showui", "screensuite"):
+        elif name in ("inspect-evals", "seeclick", "showui", "uipro", "screensuite"):
             # ShowUI's macro average is over episodes of one step
             figures.append(mean([value for values in tasks.values() for value in values]))
         else:

@@ -170,6 +170,16 @@ SHOWUI = [
     # ShowUI goes by the operation, SeeClick by the recorder's name for it
     (said("1", "CLICK", ""), right("CLICK", "", original_op="TYPE"), (1, 1, 1)),
 ]
+UIPRO = [
+    # a word counts as often as it occurs, an article and a mark not at all: inputtext 2 adults against inputtext 2 adults 2 kids
+    (said("1", value="The 2 adults!"), right(value="2 adults, 2 kids"), (1, 2 * 3 / (3 + 5), 0)),
+    (said("1", value="a new-york."), right(value="The NewYork"), (1, 1, 1)),
+    # the value of a CLICK does not count; no value has no words, and no place costs the element alone
+    (said("1", "CLICK", "x"), right("CLICK", "", original_op="HOVER"), (1, 1, 1)),
+    (said("1", value=""), right(), (1, 2 * 1 / (1 + 3), 0)),
+    (said(None), right(), (0, 1, 0)),
+    (said("1", value='32"'), right(value='32"'), LEFT_OUT),
+]
 SYNAPSE = [
     (said(), right(), (1, 1, 1)),
     # the second positive is wrong
@@ -251,6 +261,7 @@ EXAMPLES = {
     "uground": UGROUND_STEPS,
     "seeclick": [*SEECLICK, *OF_SEECLICK_ALONE],
     "showui": SHOWUI,
+    "uipro": UIPRO,
     "synapse": SYNAPSE,
     "inspect-evals": INSPECT_EVALS,
     "screensuite": SCREENSUITE,
@@ -299,6 +310,7 @@ AVERAGES = {
     "seeclick": [1 / 2, 1 / 2, 1 / 2],
     # an episode is one step
     "showui": [1 / 2, 1 / 2, 1 / 2],
+    "uipro": [1 / 2, 1 / 2, 1 / 2],
     "synapse": [1 / 3, 1 / 3, 1 / 3],
     # over steps
     "inspect-evals": [1 / 2, 1 / 2, 1 / 2],
