@@ -149,8 +149,8 @@ CASES: Mapping[str, Callable[[Prediction, Truth], bool]] = {
     "unknown_op": lambda said, truth: said.op not in OPERATIONS,
     # a TYPE or SELECT is predicted without value
     "missing_value": lambda said, truth: said.op in ("TYPE", "SELECT") and not said.value,
-    # the answer names neither an element nor a point
-    "no_place": lambda said, truth: said.element_id is None and said.point is None,
+    # the answer names neither an element nor a place, be it beyond the picture
+    "no_place": lambda said, truth: said.element_id is None and said.point is None and said.failure != "point_outside",
     "no_pick": lambda said, truth: said.element_id is None,
     # there are positives and ranks, and none of the positives is ranked
     "positive_not_ranked": lambda said, truth: (

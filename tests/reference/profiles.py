@@ -119,7 +119,8 @@ def name_of_element(text: str) -> str | None:
 def pointing(said: Prediction, right: Truth, kind: str | None, value: str | None) -> Earned:
     if not right.positives or not right.boxes or right.picture_size is None:
         return None
-    if not said.ran or (said.element_id is None and said.point is None):
+    is_beyond = said.failure == "point_outside"
+    if not said.ran or (said.element_id is None and said.point is None and not is_beyond):
         return NOTHING
     width, height = right.picture_size
     box = right.boxes[0]
@@ -219,7 +220,7 @@ def entries(said: Prediction, right: Truth) -> list[Fraction]:
 
 def readable(said: Prediction) -> Prediction:
     """A reply that could not be read names nothing."""
-    return said if said.failure is None else replace(said, element_id=None, point=None)
+    return said if said.failure in (None, "point_outside") else replace(said, element_id=None, point=None)
 
 
 def before_a_bad_page(said: list[Prediction], right: list[Truth]) -> tuple[list[Prediction], list[Truth]]:

@@ -137,6 +137,8 @@ SEECLICK = [
     # a reply that names no place scores nothing, whether it can be read or not
     (said(None, "TYPE", "New York", failure="no_final_answer"), right(), (0, 0, 0)),
     (said(None), right(), (0, 0, 0)),
+    # ... but not where the place is beyond the picture
+    (said(None, failure="point_outside"), right(), (0, 1, 0)),
     # without picture, box or target the step is left out, whether it ran or not
     (said("1"), right(picture_size=None), LEFT_OUT),
     (said("1"), right(boxes=()), LEFT_OUT),
@@ -467,7 +469,7 @@ def _some_step(draw: Random, task: str, i: int) -> tuple[Prediction, Truth]:
         draw.choice([op, *OPS]),
         draw.choice([truth.operation.value, *VALUES]),
         draw.choice([(), ("1",), ("2", "8"), ("7", "9"), ("1", "2", "8", "9")]),
-        failure=draw.choice([None, None, "no_final_answer"]),
+        failure=draw.choice([None, None, "no_final_answer", "point_outside"]),
         ran=draw.random() < 0.85,
         point=draw.choice(POINTS),
     )
