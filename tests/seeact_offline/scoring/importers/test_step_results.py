@@ -184,14 +184,3 @@ def test_a_file_without_results_is_refused(format: str, file: Any, tmp_path: Pat
     with pytest.raises(InputError, match="expected step results with img_path"):
         imported(tmp_path, format, file)
     assert not (tmp_path / "run").exists()
-
-
-def test_an_agent_that_was_asked_here_scores_the_same_as_its_replies(tmp_path: Path) -> None:
-    import seeact_offline as so
-
-    options = {"dataset": write_seeclick(tmp_path / "set"), "split": "cross_website", "agent": "seeclick"}
-    asked = so.evaluate(model="builtin/oracle", out=tmp_path / "asked", **options)
-    rows = [result(*one.key, one.groups[-1].replies[-1]) for one in asked.predictions()]
-    run = imported(tmp_path, "seeclick", [rows]).run
-    for metric in ("element_accuracy", "operation_f1", "step_success_rate"):
-        assert run.results[metric] == asked.results[metric]
