@@ -30,6 +30,8 @@ _NAME = re.compile(r"[\w./+:-]+")
 LIKE = 0.7
 """Least likeness of a misspelt name to the one that was meant, by `difflib`."""
 OPERATIONS = ("CLICK", "TYPE", "SELECT")
+EMPTY_VALUE = " "
+"""A prediction's value that is there and empty, as some evaluators tell it from none, the empty text. Blank as well, it has no words either."""
 
 MergeRule = Literal["final-round", "first", "best-rank", "single"]
 MERGE_RULES: tuple[MergeRule, ...] = ("final-round", "first", "best-rank", "single")
@@ -776,6 +778,7 @@ class Prediction:
     element_id: str | None
     op: str
     value: str
+    """EMPTY_VALUE for one that is there and empty; empty for none."""
     ranked: tuple[str, ...] = ()
     """backend_node_ids of the top-k, best first. Not all need have been offered."""
     usage: Usage = Usage()
@@ -809,7 +812,8 @@ class Prediction:
 
     @property
     def operation(self) -> Operation:
-        return Operation(self.op, self.value)
+        """As it is compared: no value and an empty one are the same."""
+        return Operation(self.op, "" if self.value == EMPTY_VALUE else self.value)
 
     @property
     def stage(self) -> Stage | None:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from seeact_offline.agents.screens import Frame, Point, Shown
 from seeact_offline.pages.pointing import is_everything
+from seeact_offline.records import EMPTY_VALUE
 
 Kind = Literal[
     "click", "double", "right", "hover", "type", "select", "clear", "press", "scroll", "drag", "wait", "zoom", "stop", "answer",
@@ -40,6 +41,8 @@ ENDINGS: Mapping[str, str] = MappingProxyType(
 """Acts that answer no step -> the name of the failure; docs/glossary.md says what each means."""
 IDLE = frozenset({"press", "wait", "zoom", "clear"})
 """Acts that are passed over where others follow."""
+FARTHEST = 1e9
+"""The largest number of a place, in those of its frame."""
 
 
 class Unreadable(Exception):
@@ -70,8 +73,9 @@ class Act:
     text: str | None = None
     """Text that is typed, chosen, pressed or answered."""
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    """Further parts that only a browser needs: `direction` (up, down, left, right, forward) and `pixels` of a scroll, `to` (the place where a
-    drag ends), `enter` (True: pressed after typing), `keys` that the verb itself names. Empty for none."""
+    """Further parts. What only a browser needs: `direction` (up, down, left, right, forward) and `pixels` of a scroll, `to` (the place where a
+    drag ends), `enter` (True: pressed after typing), `keys` that the verb itself names; and `name` of an act of another kind, where a protocol
+    compares it. Empty for none."""
 
     @property
     def point(self) -> Point | None:
@@ -89,10 +93,11 @@ class Answer:
     """The answer to a step, before it is known which element lies at its place."""
 
     op: str = ""
-    """CLICK, TYPE or SELECT; empty for another operation, or where there is a failure."""
+    """CLICK, TYPE or SELECT; empty where the reply has none of them, or where it answers no step."""
     value: str = ""
+    """EMPTY_VALUE for one that is there and empty; empty for none."""
     place: Point | None = None
-    """Page pixels; None where the reply has no place."""
+    """Page pixels; None where the reply has no place. Beyond the picture only where replies are read strictly."""
     label: str | None = None
     """The label in place of a point."""
     failure: str | None = None
@@ -136,27 +141,27 @@ def _joined(first: Act, later: Sequence[Act]) -> Act:
 def answer_of(
     acts: Sequence[Act], shown: Shown, frame: Frame, fold: Fold, last_click: Point | None = None, strict: bool = False
 ) -> Answer:
-    """The one answer that these acts are. `last_click`: where the step before was clicked, in pixels of the page. `strict`: move a place beyond
-    the picture to its edge where the released code does."""
+    """The one answer that these acts are. `last_click`: where the step before was clicked, in pixels of the page. `strict`: keep a place beyond
+    the picture, moved to its edge where the released code does, and take an action of another name for an answer."""
     try:
         act, failure = fold.fold(acts)
     except Unreadable as error:
         return Answer(failure=Unreadable.name, detail=str(error))
     if failure is not None:
         return Answer(failure=failure, detail=act.text or "")
-    op = "CLICK" if act.kind in CLICKS else "" if act.kind == "other" else act.kind.upper()
-    value = "" if op in ("", "CLICK") else (act.text or "").removesuffix("\n")
-    said = Answer(op, value, failure=None if op else "unknown_action")
+    op = "CLICK" if act.kind in CLICKS else act.extra.get("name", "") if act.kind == "other" else act.kind.upper()
+    value = "" if op in ("", "CLICK") or act.text is None else act.text.removesuffix("\n") or EMPTY_VALUE
+    answer = Answer(op, value, failure="unknown_action" if act.kind == "other" and not strict else None)
     if isinstance(act.place, str):
-        return replace(said, label=act.place)
+        return replace(answer, label=act.place)
     point = act.point
     if point is None and act.kind in CLICKS and not strict:
-        return replace(said, failure=NoPlace.name, detail=f"{act.kind} without a place that can be read")
+        return replace(answer, failure=NoPlace.name, detail=f"{act.kind} without a place that can be read")
     if point is None:
-        return replace(said, place=last_click if op == "TYPE" and fold.type_place == "last-click" else None)
+        return replace(answer, place=last_click if op == "TYPE" and fold.type_place == "last-click" else None)
     if isinstance(act.place, tuple) and not strict and _is_everything(act.place, shown, frame):
-        return replace(said, failure=NoPlace.name, detail="a box around the whole picture")
-    return _placed(said, point, shown, frame, strict)
+        return replace(answer, failure=NoPlace.name, detail="a box around the whole picture")
+    return _placed(answer, point, shown, frame, strict)
 
 
 def _is_everything(place: tuple[float, ...], shown: Shown, frame: Frame) -> bool:
@@ -169,16 +174,19 @@ def _placed(answer: Answer, point: Point, shown: Shown, frame: Frame, strict: bo
     try:
         extent = frame.extent(shown.sent)
     except ValueError as error:
-        return Answer(failure="point_outside", detail=str(error))
+        return replace(answer, failure="point_outside", detail=str(error))
     # whole numbers are pixels, 0 and 1 too
     if frame.reads_fractions and all(0 <= number <= 1 for number in point) and any(number % 1 for number in point):
         point = point[0] * extent[0], point[1] * extent[1]
     if strict and frame.clamps and all(map(isfinite, point)):
         point = min(max(point[0], 0), extent[0]), min(max(point[1], 0), extent[1])
-    if not all(0 <= number <= edge for number, edge in zip(point, extent, strict=True)):
-        said = f"({point[0]:.10g}, {point[1]:.10g}) is beyond {frame.describe(shown.sent)}"
-        return Answer(failure="point_outside", detail=said + _fitting(point, shown))
-    return replace(answer, place=shown.to_page(point, frame))
+    if all(0 <= number <= edge for number, edge in zip(point, extent, strict=True)):
+        return replace(answer, place=shown.to_page(point, frame))
+    detail = f"({point[0]:.10g}, {point[1]:.10g}) is beyond {frame.describe(shown.sent)}{_fitting(point, shown)}"
+    # finite, as a number of JSON is
+    x, y = (min(FARTHEST, max(-FARTHEST, number)) for number in point)
+    place = shown.to_page((x, y), frame) if strict else None
+    return replace(answer, place=place, failure="point_outside", detail=detail)
 
 
 def _fitting(point: Point, shown: Shown) -> str:

@@ -9,7 +9,6 @@ import ast
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +17,7 @@ from seeact_offline.agents.agent_record import Agent, View
 from seeact_offline.agents.notations import acts_in
 from seeact_offline.agents.screens import Frame, Resize
 from seeact_offline.agents.writing import Template
-from seeact_offline.replies.calls import escape, parse, place_of
+from seeact_offline.replies.calls import escape, parse
 
 TYPES: Mapping[str, Kind] = {"4": "click", "2": "select", "3": "type"}
 STRICT_ACTIONS: Mapping[str, Kind] = {"CLICK": "click", "TYPE": "type", "SELECT": "select"}
@@ -31,18 +30,23 @@ _VALUE = re.compile(rf"'(?:(?P<value>.*?)'{_END}|.*)")
 """A value up to the first quote that a position follows, else the rest of the line."""
 
 
-def read_seeclick_strictly(text: str) -> list[Act]:
-    """The whole reply as one Python literal."""
+def read_seeclick_strictly(reply: str) -> list[Act]:
+    """The whole reply as one Python literal. A number in quotes has an empty value; another type is compared as it is written."""
     try:
-        value = ast.literal_eval(parse(text))
+        value = ast.literal_eval(parse(reply))
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         raise Unreadable("expected one Python dictionary and nothing else") from None
     if not isinstance(value, dict) or "action_type" not in value:
         raise Unreadable("expected a dictionary with action_type")
-    act = _seeclick_act(value)
-    # the released code looks at no value behind a number in quotes
-    has_value = isinstance(value.get("value"), str) and not isinstance(value["action_type"], str)
-    return [replace(act, place=_first_two(value.get("click_point")), text=act.text if has_value else None)]
+    code = value["action_type"]
+    # the released code looks at the value of the numbers 2 and 3 alone, and stops where it is no text
+    words = value.get("value") if code in (2, 3) else ""
+    text = words if isinstance(words, str) else None
+    kind = TYPES.get(str(code).strip(), "other")
+    # such as 7, or 3.0 with its value in lower case, as it is compared
+    name = f"{code} {(text or '').lower()}".strip()
+    place = _first_two(value.get("click_point"))
+    return [Act(kind, place, text if kind in ("type", "select") else None, {"name": name})]
 
 
 def _first_two(point: Any) -> tuple[float, float] | None:
@@ -56,12 +60,6 @@ def _first_two(point: Any) -> tuple[float, float] | None:
     with suppress(OverflowError):
         return float(point[0]), float(point[1])
     return None
-
-
-def _seeclick_act(value: Mapping[str, Any]) -> Act:
-    kind = TYPES.get(str(value["action_type"]).strip(), "other")
-    text = value.get("value")
-    return Act(kind, place_of(value.get("click_point")), None if text is None or kind == "click" else str(text))
 
 
 def read_showui(text: str) -> list[Act]:

@@ -132,9 +132,7 @@ _PARAMETER = re.compile(
     r"<(?:\w+:)?parameter(?:\s*=\s*|\s+name\s*=\s*)[\"']?(?P<name>[\w.-]{1,80})[\"']?[^<>]{0,80}>", re.IGNORECASE
 )
 _END = re.compile(r"</(?:\w{1,20}:)?(?:parameter|function|invoke)>", re.IGNORECASE)
-_CALL_END = re.compile(
-    r"</(?:\w{1,20}:)?(?:function|invoke|tool_call|arg_value)>|<\|[a-z_]{1,40}\|>", re.IGNORECASE
-)
+_CALL_END = re.compile(r"</(?:\w{1,20}:)?(?:function|invoke|tool_call|arg_value)>|<\|[a-z_]{1,40}\|>", re.IGNORECASE)
 _ARGUMENT = re.compile(
     r"<arg_key>(?P<name>[^<]{1,80})</arg_key>\s*<arg_value>(?P<value>.*?)(?:</arg_value>|\Z)", re.DOTALL
 )

@@ -9,7 +9,7 @@ Source: Mind2Web (arXiv 2306.06070) and its released evaluation, commit 1b7c323.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from seeact_offline.records import GroundingReply
@@ -51,22 +51,16 @@ def read_answer(text: str, layout: Layout) -> Answer:
 def parse_multichoice_reply(text: str, layout: Layout, n_choices: int, *, counts_back: bool = False) -> GroundingReply:
     """The answer as a pick among `n_choices` options, lettered from B. Never raises because of `text`.
 
-    `failure`: UNANSWERED, BEYOND, `missing_action`, `missing_value` or None; with the last three the fields that could be read
-    are given all the same. `counts_back`: a sign before `A`, which is no letter, counts from the last option back (`@` is the
-    last but one, `?` the one before), as the released code's negative index does.
+    `failure`: UNANSWERED, BEYOND or None: a missing operation or value costs the score, as released, and is no failure. `counts_back`: a
+    sign before `A`, which is no letter, counts from the last option back (`@` is the last but one, `?` the one before), as the released
+    code's negative index does.
     """
     said = read_answer(text, layout)
-    if not said.letter:
-        return GroundingReply(None, said.op, said.value, UNANSWERED)
+    read = GroundingReply(None, said.op, said.value)
     if said.letter == NONE_LETTER:
-        return GroundingReply(None, said.op, said.value, picked_none=True)
-    place = _place(said.letter, n_choices, counts_back)
-    if place is None:
-        return GroundingReply(None, said.op, said.value, BEYOND)
-    if not said.op:
-        return GroundingReply(place, said.op, said.value, "missing_action")
-    lacks_value = said.op != "CLICK" and not said.value
-    return GroundingReply(place, said.op, said.value, "missing_value" if lacks_value else None)
+        return replace(read, picked_none=True)
+    place = _place(said.letter, n_choices, counts_back) if said.letter else None
+    return replace(read, choice=place, failure=(BEYOND if said.letter else UNANSWERED) if place is None else None)
 
 
 def is_counted_back(text: str, layout: Layout, n_choices: int) -> bool:

@@ -190,7 +190,7 @@ def _fitting(
 def geometry_of(prediction: Prediction, truth: Truth | None, settings: Mapping[str, Any]) -> dict[str, int]:
     """The picture that the last reply of a run to a step is about, as columns of imported replies. `settings`: the manifest's."""
     shown = prediction.groups[-1].shown if prediction.groups else None
-    if shown is None or (settings.get("format") == "replies" and _is_by_rule(shown, truth, settings.get("agent"))):
+    if shown is None or ("format" in settings and _is_by_rule(shown, truth, settings.get("agent"))):
         return {}
     from seeact_offline.scoring.importers.raw_replies import PARTS, SIZES
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TypeVar
 
@@ -13,13 +13,8 @@ from seeact_offline.merging import merge
 from seeact_offline.records import MergeRule, Operation, Prediction, Truth
 from seeact_offline.scoring import metrics
 from seeact_offline.scoring.inference import total
-from seeact_offline.scoring.rules import (
-    CASES,
-    Credit,
-    Protocol,
-    one_entry,
-    scored_as_answered,
-)
+from seeact_offline.scoring.rules import CASES, Credit, Protocol, one_entry, scored_as_answered
+from seeact_offline.scoring.waterfall import is_unreadable
 
 T = TypeVar("T")
 H = TypeVar("H", bound=Hashable)
@@ -48,11 +43,15 @@ class _Pairs:
 
 
 class Answers:
-    """Predictions and truths of the same steps, in the same order. Each rule is asked once."""
+    """Predictions and truths of the same steps, in the same order. Each rule is asked once.
+
+    A reply that cannot be read names neither an element nor a place, whatever was read of it.
+    """
 
     def __init__(self, predictions: Sequence[Prediction], truths: Sequence[Truth]) -> None:
         self.predictions, self.truths = predictions, truths
-        self._steps = list(zip(predictions, truths, strict=True))
+        named = (replace(p, element_id=None, point=None) if is_unreadable(p.failure) else p for p in predictions)
+        self._steps = list(zip(named, truths, strict=True))
         self._known: dict[object, object] = {}
 
     def remerged(self, rule: MergeRule) -> Answers:

@@ -74,7 +74,6 @@ SEECLICK = replace(
     element=rules.point_in_target_box,
     right_operation=rules.by_recorded_name_between_quotes,
     text=rules.op_as_number,
-    unknown_op=rules.scores_no_operation,
     missing_value=rules.scores_no_operation,
     no_place=rules.scores_nothing,
     no_box=rules.left_out,
@@ -87,13 +86,20 @@ SHOWUI = replace(
     SEECLICK,
     name="showui",
     right_operation=rules.element_for_select,
-    # an element may have the empty name, and a SELECT of it that empty value
-    missing_value=rules.scores_operation_if_whole,
+    unknown_op=rules.scores_no_operation,
     quoted_value=scored_as_answered,
     groups=rules.all_steps,
     groups_of_f1=rules.by_op,
     headline=rules.macro,
     unknowns={"right_operation": rules.name_of_element_unknown},
+)
+UIPRO = replace(
+    SEECLICK,
+    name="uipro",
+    text=rules.without_articles,
+    f1=rules.of_repeated_words,
+    missing_value=scored_as_answered,
+    no_place=scored_as_answered,
 )
 SYNAPSE = replace(
     SEEACT,
@@ -132,7 +138,7 @@ SCREENSUITE = replace(
     headline_of_f1=rules.micro,
 )
 PROTOCOLS: dict[str, Protocol] = {
-    one.name: one for one in (SEEACT, MINDACT, UGROUND, SEECLICK, SHOWUI, SYNAPSE, INSPECT_EVALS, SCREENSUITE)
+    one.name: one for one in (SEEACT, MINDACT, UGROUND, SEECLICK, SHOWUI, UIPRO, SYNAPSE, INSPECT_EVALS, SCREENSUITE)
 }
 
 

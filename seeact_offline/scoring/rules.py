@@ -7,8 +7,10 @@ docs/protocols.md names the paper or released evaluator behind each.
 from __future__ import annotations
 
 import ast
+import re
 import string
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from random import Random
@@ -147,8 +149,8 @@ CASES: Mapping[str, Callable[[Prediction, Truth], bool]] = {
     "unknown_op": lambda said, truth: said.op not in OPERATIONS,
     # a TYPE or SELECT is predicted without value
     "missing_value": lambda said, truth: said.op in ("TYPE", "SELECT") and not said.value,
-    # the answer names neither an element nor a point
-    "no_place": lambda said, truth: said.element_id is None and said.point is None,
+    # the answer names neither an element nor a place, be it beyond the picture
+    "no_place": lambda said, truth: said.element_id is None and said.point is None and said.failure != "point_outside",
     "no_pick": lambda said, truth: said.element_id is None,
     # there are positives and ranks, and none of the positives is ranked
     "positive_not_ranked": lambda said, truth: (
@@ -178,11 +180,6 @@ def scores_nothing(answer: Credit) -> Credit:
 def scores_no_operation(answer: Credit) -> Credit:
     """Gives Operation F1 0 and keeps the element."""
     return Credit(answer.element, operation_f1=0.0)
-
-
-def scores_operation_if_whole(answer: Credit) -> Credit:
-    """Gives Operation F1 0 unless it is 1, and keeps the element."""
-    return answer if answer.operation_f1 == 1.0 else scores_no_operation(answer)
 
 
 def right_with_its_element(answer: Credit) -> Credit:
@@ -368,8 +365,18 @@ NUMBERS: Mapping[str, str] = {"CLICK": "4", "SELECT": "2", "TYPE": "3"}
 
 
 def op_as_number(operation: Operation) -> str:
-    """Compares the operation as a number and the value in lower case."""
-    return f"{NUMBERS.get(operation.op, operation.op)} {operation.value.lower()}"
+    """Compares the operation as a number, and of a TYPE or SELECT the value in lower case."""
+    value = operation.value.lower() if operation.op in ("TYPE", "SELECT") else ""
+    return f"{NUMBERS.get(operation.op, operation.op)} {value}"
+
+
+def without_articles(operation: Operation) -> str:
+    """Compares the operation, and of a TYPE or SELECT the value, in lower case without punctuation and articles."""
+    # as SQuAD's answers are compared, with UIPro's name of a TYPE
+    name = operation.op.replace("TYPE", "inputtext")
+    value = operation.value if operation.op in ("TYPE", "SELECT") else ""
+    bare = f"{name} {value}".lower().translate(str.maketrans("", "", string.punctuation))
+    return re.sub(r"\b(a|an|the)\b", " ", bare)
 
 
 def value_in_lower_case(operation: Operation) -> str:
@@ -380,6 +387,12 @@ def value_in_lower_case(operation: Operation) -> str:
 def of_words(said: Operation, wanted: Operation, text: TextRule) -> float:
     """Compares the sets of words."""
     return metrics.operation_f1(text(said), text(wanted))
+
+
+def of_repeated_words(said: Operation, wanted: Operation, text: TextRule) -> float:
+    """Compares the words, each as often as it occurs."""
+    pair = [Counter(text(operation).split()) for operation in (said, wanted)]
+    return 2 * (pair[0] & pair[1]).total() / max(1, pair[0].total() + pair[1].total())
 
 
 def by_right_operation(said: Operation, wanted: Operation, text: TextRule) -> float:

@@ -57,8 +57,8 @@ OF_READING: Mapping[str, str] = {
     "point_outside": "place_outside",
 }
 """Failures of replies that were read and name no element -> their cause."""
-VALUELESS = "missing_value"
-"""The failure of a reply that was read to its end and gives an operation no value."""
+OF_PARTS = frozenset({"missing_value", "missing_element_type"})
+"""Failures of replies that were read to their end without a part: their steps are lost to the first thing that is wrong."""
 NO_VALUE = frozenset({"", "none"})
 """Texts for no value, in lower case: evaluators that read one as a token hold a lost value against the model too."""
 
@@ -96,11 +96,12 @@ def first_loss(
     # labels of windows: nothing was ranked, and no final round offers what fits a description
     offers = any(group.offered and not group.is_final_round for group in prediction.groups)
     is_marked = element is False and not prediction.ranked and offers
-    if is_marked and not was_offered and prediction.failure in (None, VALUELESS, "scrolled", "waited"):
+    if is_marked and not was_offered and prediction.failure in (None, "missing_value", "scrolled", "waited"):
         return "never_scrolled_to"
     if is_unreadable(prediction.failure):
         return "unreadable_reply"
-    if prediction.failure is not None and prediction.failure in OF_READING:
+    # a box may reach beyond the picture, as a place that is read strictly may
+    if prediction.failure is not None and prediction.failure in OF_READING and not element:
         return OF_READING[prediction.failure]
     if is_marked:
         return "wrong_mark"
@@ -115,7 +116,7 @@ def first_loss(
 
 def is_unreadable(failure: str | None) -> bool:
     """Tells whether the failure of a reply says that it could not be read, or was refused."""
-    return failure is not None and failure != VALUELESS and failure not in OF_LEAVING and failure not in OF_READING
+    return failure is not None and not any(failure in names for names in (OF_PARTS, OF_LEAVING, OF_READING))
 
 
 def _is_value(text: str) -> bool:

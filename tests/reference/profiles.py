@@ -5,6 +5,7 @@ A step earns (element right, Operation F1, step right), or None where it is left
 
 from __future__ import annotations
 
+import re
 from ast import literal_eval
 from dataclasses import replace
 from fractions import Fraction
@@ -78,10 +79,29 @@ def showui(said: Prediction, right: Truth) -> Earned:
     value: str | None = right.operation.value
     if right.operation.op == "SELECT" and right.action_text:
         value = name_of_element(right.action_text)
-    if said.value == "" and value is not None and value.strip() == "" and said.op == right.operation.op:
-        # no words are the value of an element whose name has none
-        said, value = replace(said, value="-"), "-"
-    return pointing(said, right, number(right, recorded=False), value)
+    # an action of another name is looked up in vain
+    known = said if said.op in ("CLICK", "TYPE", "SELECT") else replace(said, op="")
+    return pointing(known, right, number(right, recorded=False), value)
+
+
+def uipro(said: Prediction, right: Truth) -> Earned:
+    kind = {"4": "CLICK", "2": "SELECT", "3": "TYPE"}.get(number(right, recorded=True) or "", "")
+    looked_at = replace(said, value="-") if said.op in ("TYPE", "SELECT") and not said.value else said
+    judged = seeclick(looked_at, right)
+    if judged is None or not said.ran:
+        return judged
+    value = right.operation.value
+    if kind != "CLICK":
+        value = literal_eval('{"x": "' + value + '"}')["x"]
+    bags = []
+    for op, words in ((said.op, said.value), (kind, value)):
+        text = {"TYPE": "inputtext"}.get(op, op.lower()) + (" " + words.lower() if op in ("TYPE", "SELECT") else "")
+        kept = "".join(one for one in text if one not in "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+        bags.append([word for word in re.split(r"\b(?:a|an|the)\b|\s", kept) if word])
+    left = list(bags[1])
+    shared = [word for word in bags[0] if word in left and (left.remove(word) or True)]
+    f1 = Fraction(2 * len(shared), len(bags[0]) + len(bags[1])) if shared else Fraction(0)
+    return judged[0], f1, judged[0] and f1 == 1
 
 
 def name_of_element(text: str) -> str | None:
@@ -99,7 +119,8 @@ def name_of_element(text: str) -> str | None:
 def pointing(said: Prediction, right: Truth, kind: str | None, value: str | None) -> Earned:
     if not right.positives or not right.boxes or right.picture_size is None:
         return None
-    if not said.ran or (said.element_id is None and said.point is None):
+    is_beyond = said.failure == "point_outside"
+    if not said.ran or (said.element_id is None and said.point is None and not is_beyond):
         return NOTHING
     width, height = right.picture_size
     box = right.boxes[0]
@@ -109,10 +130,12 @@ def pointing(said: Prediction, right: Truth, kind: str | None, value: str | None
         element = across and round(box.y / height, 3) <= y <= round((box.y + box.h) / height, 3)
     else:
         element = said.element_id == right.target or said.element_id in right.kin.get("clicks_target", ())
-    if said.op not in ("CLICK", "TYPE", "SELECT") or (said.op != "CLICK" and said.value == "") or value is None:
+    if not said.op or (said.op in ("TYPE", "SELECT") and said.value == "") or value is None:
         # a reference without a name is looked at only where it is a SELECT
         return element, Fraction(0), False
-    predicted = "4" if said.op == "CLICK" else {"SELECT": "2 ", "TYPE": "3 "}[said.op] + said.value.lower()
+    predicted = {"CLICK": "4", "SELECT": "2 ", "TYPE": "3 "}.get(said.op, said.op)
+    if said.op in ("TYPE", "SELECT"):
+        predicted += said.value.lower()
     wanted = "4" if kind == "4" else f"{kind} {value.lower()}"
     f1 = operation_f1(predicted, wanted)
     return element, f1, element and f1 == 1
@@ -191,8 +214,13 @@ def entries(said: Prediction, right: Truth) -> list[Fraction]:
         click = int(named is not None and (named == right.target or named in right.kin.get("clicks_target", ())))
     if right.operation.op != "TYPE":
         return [Fraction(click)]
-    typed = int(said.ran and said.op == "TYPE" and said.value.lower() == right.operation.value.lower())
+    typed = int(said.ran and said.op == "TYPE" and said.operation.value.lower() == right.operation.value.lower())
     return [Fraction(click), Fraction(click + typed, 2)]
+
+
+def readable(said: Prediction) -> Prediction:
+    """A reply that could not be read names nothing."""
+    return said if said.failure in (None, "point_outside") else replace(said, element_id=None, point=None)
 
 
 def before_a_bad_page(said: list[Prediction], right: list[Truth]) -> tuple[list[Prediction], list[Truth]]:
@@ -219,6 +247,7 @@ SCORES = {
     "uground": uground,
     "seeclick": seeclick,
     "showui": showui,
+    "uipro": uipro,
     "synapse": synapse,
     "inspect-evals": inspect_evals,
     "screensuite": screensuite,
@@ -238,14 +267,14 @@ def headlines(name: str, said: list[Prediction], right: list[Truth]) -> tuple[Fr
         tasks = by_task(name, kept, column)
         kinds: dict[str | None, list[Fraction]] = {}
         for one, scores in kept:
-            kinds.setdefault(number(one, recorded=name == "seeclick"), []).append(Fraction(scores[column]))
+            kinds.setdefault(number(one, recorded=name in ("seeclick", "uipro")), []).append(Fraction(scores[column]))
         kinds.pop(None, None)
-        if name in ("seeclick", "showui") and column == 1:
+        if name in ("seeclick", "showui", "uipro") and column == 1:
             figures.append(mean([mean(values) for values in kinds.values()]))
         elif name == "screensuite" and column == 1:
-            answers = {p.key: p for p in said}
+            answers = {p.key: readable(p) for p in said}
             figures.append(mean([value for one, _ in kept for value in entries(answers[one.key], one)]))
-        elif name in ("inspect-evals", "seeclick", "showui", "screensuite"):
+        elif name in ("inspect-evals", "seeclick", "showui", "uipro", "screensuite"):
             # ShowUI's macro average is over episodes of one step
             figures.append(mean([value for values in tasks.values() for value in values]))
         else:
@@ -261,6 +290,7 @@ def offline(name: str, said: list[Prediction], right: list[Truth], allowed: int)
 
 def earnings(name: str, said: list[Prediction], right: list[Truth]) -> list[tuple[Truth, tuple[bool, Fraction, bool]]]:
     """The steps that are not left out, with what each earns."""
+    said = [readable(one) for one in said]
     if name == "screensuite":
         said, right = before_a_bad_page(said, right)
     earned = [(one, SCORES[name](p, one)) for p, one in zip(said, right, strict=True)]

@@ -36,9 +36,9 @@ def seeclick(text: str) -> Acts | None:
         assert not isinstance(point, dict)
         _ = (point[0] >= 0.0, point[1] >= 0.0)
         place = (float(point[0]), float(point[1]))
-    # compared where the number equals 2 or 3, which one in quotes does not
-    value = None if isinstance(reply["action_type"], str) else reply.get("value")
-    return [(kind, place, value if isinstance(value, str) and kind != "click" else None)]
+    # looked at where the number equals 2 or 3, which one in quotes does not: no word follows it
+    value = reply.get("value") if reply["action_type"] in (2, 3) else ""
+    return [(kind, place, value if isinstance(value, str) and kind in ("select", "type") else None)]
 
 
 def showui(text: str) -> Acts | None:

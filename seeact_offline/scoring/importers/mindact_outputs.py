@@ -15,6 +15,7 @@ from typing import Any
 from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.files.named import LARGE, read_named
 from seeact_offline.records import InputError, Prediction, Reply, Truth
+from seeact_offline.replies.elimination_answer import BEYOND, Layout, parse_multichoice_reply
 from seeact_offline.scoring.importers.importer import Answer, ImportedAnswers, Importer, Problem, Source, WrongFormat
 from seeact_offline.scoring.importers.reading import decoded, text
 
@@ -22,9 +23,6 @@ TOP_K = 50
 """The default where the file's name gives none."""
 NOTES = {"letter_beyond_choices": "replies that name a letter that was not offered"}
 _NAMED_K = re.compile(r"_top(\d{1,4})\.json$")
-_ANSWER = re.compile(r"Answer: ([A-F])")
-_ACTION = re.compile(r"Action: (CLICK|SELECT|TYPE)")
-_VALUE = re.compile(r"Value: (.*)$", re.MULTILINE)
 
 
 def read(sources: Mapping[str, Source]) -> ImportedAnswers:
@@ -35,7 +33,9 @@ def read(sources: Mapping[str, Source]) -> ImportedAnswers:
     if not rounds and not finals:
         raise WrongFormat(source, "MindAct's outputs or predictions: a list of entries that begin with a step")
     # replies of a chat model hold `Answer:`; those of T5 begin with their letter
-    of_chat = any("Answer:" in reply.reply for entry in rounds for reply in _rounds(entry[1]))
+    layout: Layout = (
+        "chat" if any("Answer:" in one.reply for entry in rounds for one in _rounds(entry[1])) else "seq2seq"
+    )
     named = _NAMED_K.search(source.path.name)
     top_k = int(named[1]) if named else TOP_K
     is_fitting = _is_output if len(rounds) > len(finals) else _is_final
@@ -49,7 +49,7 @@ def read(sources: Mapping[str, Source]) -> ImportedAnswers:
             problems.append(Problem("duplicate_step", f"{entry[0]} again in {where}"))
         else:
             answers[entry[0]] = (
-                partial(_eliminated, _rounds(entry[1]), of_chat, top_k)
+                partial(_eliminated, _rounds(entry[1]), layout, top_k)
                 if is_fitting is _is_output
                 else partial(_final, entry)
             )
@@ -101,15 +101,6 @@ class _Round:
     reply: str
 
 
-@dataclass(frozen=True, slots=True)
-class _ReadReply:
-    """A reply as MindAct reads it."""
-
-    letter: str
-    op: str
-    value: str
-
-
 def _rounds(found: Sequence[Any]) -> list[_Round]:
     """The rounds that can be read; a step that was not asked has none."""
     rounds = []
@@ -123,7 +114,7 @@ def _rounds(found: Sequence[Any]) -> list[_Round]:
     return rounds
 
 
-def _eliminated(rounds: Sequence[_Round], of_chat: bool, top_k: int, truth: Truth) -> Prediction:
+def _eliminated(rounds: Sequence[_Round], layout: Layout, top_k: int, truth: Truth) -> Prediction:
     """The winner of the rounds.
 
     Each round takes its candidates from the queue, and its winner goes to the queue's end. With nothing left in the queue
@@ -138,17 +129,16 @@ def _eliminated(rounds: Sequence[_Round], of_chat: bool, top_k: int, truth: Trut
     groups, beyond = [], 0
     for place, one in enumerate(rounds):
         waiting -= set(one.asked)
-        said = _read(one.reply, of_chat)
-        index = ord(said.letter) - ord("B")
-        element = one.offered[index] if 0 <= index < len(one.offered) else None
-        group = Reply(place, one.offered, (one.reply,), element, said.op, said.value)
+        answer = parse_multichoice_reply(one.reply, layout, len(one.offered), counts_back=True)
+        element = None if answer.choice is None else one.offered[answer.choice]
+        group = Reply(place, one.offered, (one.reply,), element, answer.op, answer.value, answer.failure)
         groups.append(group)
         if element is not None:
             waiting.add(element)
             winner = group
-        elif said.letter != "A":
+        elif answer.failure == BEYOND:
             beyond += 1
-            winner = None if of_chat else winner
+            winner = None if layout == "chat" else winner
     stands = winner if waiting or n_left else None
     return Prediction(
         key=truth.key,
@@ -159,14 +149,6 @@ def _eliminated(rounds: Sequence[_Round], of_chat: bool, top_k: int, truth: Trut
         notes=(("letter_beyond_choices", beyond),) if beyond else (),
         reachable=not truth.positives.isdisjoint(asked),
     )
-
-
-def _read(reply: str, of_chat: bool) -> _ReadReply:
-    """A chat model's first `Answer: A` to `F`, none counting as A; or T5's first character. The value is kept as it is."""
-    answer = _ANSWER.search(reply)
-    letter = (answer[1] if answer else "A") if of_chat else (reply.strip()[:1] or "A")
-    action, value = _ACTION.search(reply), _VALUE.search(reply)
-    return _ReadReply(letter, action[1] if action else "", value[1].strip() if value else "")
 
 
 IMPORTER = Importer(

@@ -15,7 +15,7 @@ from seeact_offline.agents.screens import Rectangle, Shown
 from seeact_offline.records import InputError, Prediction, Reply, Truth
 from seeact_offline.scoring.importers.answer_table import IDS, table_rows
 from seeact_offline.scoring.importers.importer import Answer, ImportedAnswers, Importer, Problem, Source, WrongFormat
-from seeact_offline.scoring.importers.reading import SourceRow, number, text
+from seeact_offline.scoring.importers.reading import number, text
 
 SIZES = ("width", "height")
 PARTS = ("left", "top", "right", "bottom")
@@ -40,33 +40,33 @@ def read(sources: Mapping[str, Source], agent: str | None = None, strict: bool =
     first, problems = found.first_of_each()
     unknown = sorted(columns - {*IDS, "reply", *SIZES, *PARTS})
     return ImportedAnswers(
-        {key: _answer(row, language, bool(strict)) for key, row in first.items()},
+        {key: answer_to(text(row.values.get("reply")), language, row.values, strict) for key, row in first.items()},
         [*problems, *(Problem("unknown_column", name, of_step=False) for name in unknown)],
         settings={"agent": code.get("name", agent), **({"agent_digest": code["digest"]} if code else {})},
     )
 
 
-def _answer(row: SourceRow, agent: Agent, strict: bool) -> Answer:
-    reply = text(row.values.get("reply"))
+def answer_to(reply: str, agent: Agent, geometry: Mapping[str, Any], strict: bool) -> Answer:
+    """The answer that a reply is. `geometry`: holds any of SIZES and PARTS."""
 
     def answer(truth: Truth) -> Prediction:
-        shown, notes = shown_of(row.values, agent, truth.picture_size)
+        shown, notes = shown_of(geometry, agent, truth.picture_size)
         try:
-            found = agent.answer(agent.read(reply, shown, strict), shown, strict=strict)
+            action = agent.answer(agent.read(reply, shown, strict), shown, strict=strict)
         except Unreadable as error:
-            found = AgentAnswer(failure=error.name, detail=str(error))
-        picture = agent.picture(shown)
-        said = Reply(0, (), (reply,), None, found.op, found.value, found.failure, found.detail, shown=picture)
-        place = found.place if truth.picture_size else None
+            action = AgentAnswer(failure=error.name, detail=str(error))
+        group = Reply(
+            0, (), (reply,), None, action.op, action.value, action.failure, action.detail, shown=agent.picture(shown)
+        )
         return Prediction(
             truth.key,
-            (said,),
+            (group,),
             None,
-            found.op,
-            found.value,
-            failure=found.failure,
-            detail=found.detail,
-            point=place,
+            action.op,
+            action.value,
+            failure=action.failure,
+            detail=action.detail,
+            point=action.place if truth.picture_size else None,
             notes=notes,
         )
 

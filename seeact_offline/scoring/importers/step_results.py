@@ -8,64 +8,33 @@ Sources: njucckevin/SeeClick 0ef37ac: agent_tasks/mind2web_test.py; showlab/Show
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
-from seeact_offline.agents import GUI_MODELS, Unreadable
+from seeact_offline.agents import GUI_MODELS
 from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.files.named import LARGE, read_named
-from seeact_offline.records import Prediction, Reply, Truth
-from seeact_offline.scoring.importers.importer import Answer, ImportedAnswers, Importer, Problem, Source, WrongFormat
+from seeact_offline.scoring.importers.importer import ImportedAnswers, Importer, Problem, Source, WrongFormat
+from seeact_offline.scoring.importers.raw_replies import answer_to
 from seeact_offline.scoring.importers.reading import SourceRow, SourceRows, decoded, text
 
 REPLIES = {"seeclick": ("sentence", "pred"), "showui": ("sentence",)}
 """Format -> the names of its replies."""
-OPERATIONS = {"click": "CLICK", "select": "SELECT", "type": "TYPE"}
-"""Act -> the operation that it is; any other is none, which keeps its place."""
-_TYPE_AS_TEXT = re.compile(r"""['"]action_type['"]\s*:\s*['"]""")
-EMPTY = " "
-"""A value that is there and empty. It has no words either, and a prediction without a value lacks it."""
 
 
 def read(sources: Mapping[str, Source], name: str) -> ImportedAnswers:
     """`name`: of the format, which is the agent's."""
     source = sources["run"]
-    found = _rows(source, REPLIES[name])
-    if not found.rows:
+    results = _rows(source, REPLIES[name])
+    if not results.rows:
         wanted = "img_path, or annot_id and action_uid, beside " + " or ".join(REPLIES[name])
         raise WrongFormat(source, f"step results with {wanted}", "without any")
-    first, problems = found.first_of_each()
-    replies = {key: text(row.values["reply"]) for key, row in first.items()}
-    return ImportedAnswers(
-        {key: _answer(reply, name) for key, reply in replies.items()}, problems, settings={"agent": name}
-    )
-
-
-def _answer(reply: str, name: str) -> Answer:
-    """The answer as the released evaluation takes it: with a place beyond the picture, and without the operation where it stops at the value."""
-    op, value, place, failure, detail = "", "", None, None, ""
-    try:
-        act = GUI_MODELS[name].read(reply, strict=True)[0]
-    except Unreadable as error:
-        failure, detail = Unreadable.name, str(error)
-    else:
-        op, value, place = OPERATIONS.get(act.kind, ""), act.text or "", act.place
-        if op in ("TYPE", "SELECT"):
-            # "3" is not 3, and its value is not looked at; without a value the evaluation stops
-            words = "" if name == "seeclick" and _TYPE_AS_TEXT.search(reply) else act.text
-            op, value = ("", "") if words is None else (op, words or EMPTY)
-
-    def answer(truth: Truth) -> Prediction:
-        size = truth.picture_size
-        point = None if place is None or size is None else (place[0] * size[0], place[1] * size[1])
-        said = Reply(0, (), (reply,), None, op, value, failure, detail)
-        return Prediction(truth.key, (said,), None, op, value, failure=failure, detail=detail, point=point)
-
-    return answer
+    first, problems = results.first_of_each()
+    answers = {key: answer_to(row.values["reply"], GUI_MODELS[name], {}, strict=True) for key, row in first.items()}
+    return ImportedAnswers(answers, problems, settings={"agent": name, "strict": True})
 
 
 def _rows(source: Source, names: Sequence[str]) -> SourceRows:

@@ -22,8 +22,8 @@ def read(agent: str, text: str, strict: bool = False) -> tuple[Any, ...]:
         return (error.name,)
 
 
-def answered(agent: str, text: str, shown: Shown = PAGE) -> Answer:
-    return AGENTS[agent].answer(AGENTS[agent].read(text, shown), shown)
+def answered(agent: str, text: str, shown: Shown = PAGE, strict: bool = False) -> Answer:
+    return AGENTS[agent].answer(AGENTS[agent].read(text, shown, strict), shown, strict=strict)
 
 
 NOTHING = ("no_act",)
@@ -37,7 +37,7 @@ BOX = "start_box='<|box_start|>(10,20)<|box_end|>'"
         ("seeclick", '{"action_type": 4, "click_point": (0.49,0.38)}', (("click", (0.49, 0.38), None),), None),
         ("seeclick", 'Sure: {"action_type": 4, "click_point": (0.49,0.38)}.', (("click", (0.49, 0.38), None),), NOTHING),
         ("seeclick", '{"action_type": "4", "click_point": [0.5, 0.5]}', (("click", (0.5, 0.5), None),), None),
-        ("seeclick", '{"action_type": "3", "click_point": (0.1,0.2), "value": "x"}', (("type", (0.1, 0.2), "x"),), (("type", (0.1, 0.2), None),)),
+        ("seeclick", '{"action_type": "3", "click_point": (0.1,0.2), "value": "x"}', (("type", (0.1, 0.2), "x"),), (("type", (0.1, 0.2), ""),)),
         ("seeclick", '{"action_type": 3, "click_point": (0.1,0.2), "value": 5}', (("type", (0.1, 0.2), "5"),), (("type", (0.1, 0.2), None),)),
         ("seeclick", '{"action_type": 7, "click_point": (0.1,0.2)}', ("unknown_act",), (("other", (0.1, 0.2), None),)),
         ("seeclick", '{"action_type": 3, "value": "x"}', (("type", None, "x"),), None),
@@ -161,11 +161,33 @@ def test_a_reply_is_read(agent: str, text: str, expected: tuple[Any, ...], stric
         ("gemini", '{"name": "navigate", "args": {"url": "x"}}', Answer(failure="left_page", detail="x")),
         ("uitars", "Action: select(start_box='(500,500)')", Answer("SELECT", "", (640, 2500))),
         ("opencua", "pyautogui.click(x=0.5, y=0.5)", Answer("CLICK", "", (640, 2500))),
-        ("holo1.5", '{"action": "click_absolute", "x": 1200, "y": 250}', Answer(failure="point_outside", detail="(1200, 250) is beyond pixels of 1000 x 500; it would fit pixels as sent")),
+        ("holo1.5", '{"action": "click_absolute", "x": 1200, "y": 250}', Answer("CLICK", failure="point_outside", detail="(1200, 250) is beyond pixels of 1000 x 500; it would fit pixels as sent")),
     ],
 )  # fmt: skip
 def test_acts_become_one_answer(agent: str, text: str, expected: Answer) -> None:
     assert answered(agent, text) == expected
+
+
+BEYOND = "(1.02, 0.5) is beyond 0 to 1; it would fit 0 to 1000"
+
+
+@pytest.mark.parametrize(
+    ("agent", "text", "expected", "strictly"),
+    [
+        # what is said of a place beyond the picture is read; read strictly, the place too
+        ("showui", "{'action': 'TYPE', 'value': 'x', 'position': [1.02, 0.5]}", Answer("TYPE", "x", failure="point_outside", detail=BEYOND), Answer("TYPE", "x", (1305.6, 2500), failure="point_outside", detail=BEYOND)),
+        # a value that is there and empty is a blank, none is empty
+        ("showui", "{'action': 'SELECT', 'value': '', 'position': [0.5, 0.5]}", Answer("SELECT", " ", (640, 2500)), None),
+        ("showui", "{'action': 'SELECT', 'value': None, 'position': [0.5, 0.5]}", Answer("SELECT", "", (640, 2500)), None),
+        ("seeclick", '{"action_type": "3", "click_point": (0.5,0.5), "value": "x"}', Answer("TYPE", "x", (640, 2500)), Answer("TYPE", " ", (640, 2500))),
+        # another action read strictly is an answer
+        ("seeclick", '{"action_type": 7, "click_point": (0.5,0.5)}', Answer("", "", (640, 2500), failure="unknown_action"), Answer("7", "", (640, 2500))),
+        ("showui", "{'action': 'JUMP', 'value': 'x', 'position': [0.5, 0.5]}", Answer("", "", (640, 2500), failure="unknown_action"), Answer("", "", (640, 2500))),
+    ],
+)  # fmt: skip
+def test_an_answer_keeps_what_its_reply_says(agent: str, text: str, expected: Answer, strictly: Answer | None) -> None:
+    assert answered(agent, text) == expected
+    assert answered(agent, text, strict=True) == (expected if strictly is None else strictly)
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from seeact_offline.records import Box, Operation, Prediction, StepKey, Truth
+from seeact_offline.records import EMPTY_VALUE, Box, Operation, Prediction, StepKey, Truth
 from seeact_offline.scoring.delta import delta
 from seeact_offline.scoring.protocols import PROTOCOLS, UGROUND
 from seeact_offline.scoring.report import report
@@ -71,6 +71,8 @@ SEEACT = [
     (said("7"), right(**NO_POSITIVE), (0, 1, 0)),
     (said(None), right(), (0, 1, 0)),
     (said(None, "TYPE", "", failure="no_final_answer"), right(), (0, 1 / 2, 0)),
+    # what was read of an unreadable reply names no element and no place
+    (said("1", failure="unknown_action"), right(), (0, 1, 0)),
     # no screenshot: the step did not run
     (said(None, "", "", ran=False, failure="no_screenshot"), right(picture_size=None), (0, 0, 0)),
 ]
@@ -103,6 +105,9 @@ UGROUND_STEPS = [
     # predicted `none` is no value, a value on a CLICK costs: 2 * 1 / (2 + 1)
     (said("1", "CLICK", "None"), right("CLICK", ""), (1, 1, 1)),
     (said("1", "CLICK", "Search"), right("CLICK", ""), (1, 2 / 3, 0)),
+    # one beyond the picture counts, unless the reply cannot be read
+    (said(None, point=(501.0, 601.0), failure="point_outside"), right(), (1, 1, 1)),
+    (said(None, point=(501.0, 601.0), failure="missing_action"), right(), (0, 1, 0)),
     # an element without a point clicks its middle
     (said("9"), right(), (1, 1, 1)),
     (said("7"), right(), (0, 1, 0)),
@@ -121,8 +126,9 @@ SEECLICK = [
     (said("1", "CLICK", "x"), right("CLICK", "", original_op="HOVER"), (1, 1, 1)),
     # 2 two against 3 two: one of two tokens
     (said("1", "SELECT", "Two"), right("TYPE", "two"), (1, 1 / 2, 0)),
-    # no value, or an operation of another name: the element stays
+    # no value, or an operation of another name: the element stays; an empty value is one
     (said("1", "TYPE", ""), right(), (1, 0, 0)),
+    (said("1", "TYPE", EMPTY_VALUE), right(value="new"), (1, 2 / 3, 0)),
     (said("1", "SCROLL", "New York"), right(), (1, 0, 0)),
     # an element clicks its middle: 8 lies in the target's box, 9 and the second positive elsewhere
     (said("8"), right(), (1, 1, 1)),
@@ -131,6 +137,8 @@ SEECLICK = [
     # a reply that names no place scores nothing, whether it can be read or not
     (said(None, "TYPE", "New York", failure="no_final_answer"), right(), (0, 0, 0)),
     (said(None), right(), (0, 0, 0)),
+    # ... but not where the place is beyond the picture
+    (said(None, failure="point_outside"), right(), (0, 1, 0)),
     # without picture, box or target the step is left out, whether it ran or not
     (said("1"), right(picture_size=None), LEFT_OUT),
     (said("1"), right(boxes=()), LEFT_OUT),
@@ -142,6 +150,8 @@ OF_SEECLICK_ALONE = [
     (said("1", "CLICK", ""), right("TYPE", '32"', original_op="TYPE"), LEFT_OUT),
     # a value that is not compared may hold one
     (said("1", "CLICK", ""), right("CLICK", '32"', original_op="HOVER"), (1, 1, 1)),
+    # an operation of another name is a word like others: 7 against 3 7 days
+    (said("1", "7", ""), right(value="7 days"), (1, 2 * 1 / (1 + 3), 0)),
     # the recorder's name decides: 4 against 3 york, no token in common
     (said("1", "CLICK", ""), right("CLICK", "york", original_op="TYPE"), (1, 0, 0)),
 ]
@@ -154,12 +164,23 @@ SHOWUI = [
     (said("1", "SELECT", "sort BY"), right("SELECT", "Price", action_text=TEXT), (1, 1, 1)),
     # an element without a name, and a text that names none: 2 against 2 x, and nothing to compare with
     (said("1", "SELECT", "x"), right("SELECT", "x", action_text="[div]   -> SELECT: x"), (1, 2 / 3, 0)),
-    (said("1", "SELECT", ""), right("SELECT", "x", action_text="[div]   -> SELECT: x"), (1, 1, 1)),
+    (said("1", "SELECT", EMPTY_VALUE), right("SELECT", "x", action_text="[div]   -> SELECT: x"), (1, 1, 1)),
+    (said("1", "SELECT", ""), right("SELECT", "x", action_text="[div]   -> SELECT: x"), (1, 0, 0)),
     (said("1", "SELECT", "x"), right("SELECT", "x", action_text="SELECT x"), (1, 0, 0)),
     # the text of a TYPE is its value
     (said("1"), right(action_text="[textbox]  City -> TYPE: New York"), (1, 1, 1)),
     # ShowUI goes by the operation, SeeClick by the recorder's name for it
     (said("1", "CLICK", ""), right("CLICK", "", original_op="TYPE"), (1, 1, 1)),
+]
+UIPRO = [
+    # a word counts as often as it occurs, an article and a mark not at all: inputtext 2 adults against inputtext 2 adults 2 kids
+    (said("1", value="The 2 adults!"), right(value="2 adults, 2 kids"), (1, 2 * 3 / (3 + 5), 0)),
+    (said("1", value="a new-york."), right(value="The NewYork"), (1, 1, 1)),
+    # the value of a CLICK does not count; no value has no words, and no place costs the element alone
+    (said("1", "CLICK", "x"), right("CLICK", "", original_op="HOVER"), (1, 1, 1)),
+    (said("1", value=""), right(), (1, 2 * 1 / (1 + 3), 0)),
+    (said(None), right(), (0, 1, 0)),
+    (said("1", value='32"'), right(value='32"'), LEFT_OUT),
 ]
 SYNAPSE = [
     (said(), right(), (1, 1, 1)),
@@ -242,6 +263,7 @@ EXAMPLES = {
     "uground": UGROUND_STEPS,
     "seeclick": [*SEECLICK, *OF_SEECLICK_ALONE],
     "showui": SHOWUI,
+    "uipro": UIPRO,
     "synapse": SYNAPSE,
     "inspect-evals": INSPECT_EVALS,
     "screensuite": SCREENSUITE,
@@ -290,6 +312,7 @@ AVERAGES = {
     "seeclick": [1 / 2, 1 / 2, 1 / 2],
     # an episode is one step
     "showui": [1 / 2, 1 / 2, 1 / 2],
+    "uipro": [1 / 2, 1 / 2, 1 / 2],
     "synapse": [1 / 3, 1 / 3, 1 / 3],
     # over steps
     "inspect-evals": [1 / 2, 1 / 2, 1 / 2],
@@ -446,7 +469,7 @@ def _some_step(draw: Random, task: str, i: int) -> tuple[Prediction, Truth]:
         draw.choice([op, *OPS]),
         draw.choice([truth.operation.value, *VALUES]),
         draw.choice([(), ("1",), ("2", "8"), ("7", "9"), ("1", "2", "8", "9")]),
-        failure=draw.choice([None, None, "no_final_answer"]),
+        failure=draw.choice([None, None, "no_final_answer", "point_outside"]),
         ran=draw.random() < 0.85,
         point=draw.choice(POINTS),
     )

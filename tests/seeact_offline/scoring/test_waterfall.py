@@ -79,6 +79,8 @@ LOSSES = [
         for failure in ("scrolled", "waited", "stopped_early", "other_act")
     ),
     (said(None, ranked=(), failure="point_outside"), TRUTH, "place_outside"),
+    # the right element's box may reach there too
+    (said(value="", failure="point_outside"), TRUTH, "missing_value"),
     (said(None, failure="scrolled", ranked=("9",)), TRUTH, "ranker_miss"),
     (offering(said(None, ranked=(), failure="bad_label"), "9"), TRUTH, "unreadable_reply"),
     (offering(said(op="CLICK", ranked=()), "9", "1"), TRUTH, "wrong_op"),
@@ -109,7 +111,8 @@ LOSSES = [
     (said(None, ran=False, failure="my_server_is_asleep"), TRUTH, "call_failed"),
     (said(None, ran=False, failure="my_row_is_torn", failed_in="row"), TRUTH, "data_fault"),
     (said(None, ran=False, failure="bad_box", failed_in="call"), TRUTH, "call_failed"),
-    # a reply that names the right element without a value counts as read; one without an operation does not
+    # a reply that names the right element without its type or a value counts as read; one without an operation does not
+    (said(value="boston", failure="missing_element_type"), TRUTH, "wrong_value"),
     (said(value="", failure="missing_value"), TRUTH, "missing_value"),
     (said("9", value="", failure="missing_value"), TRUTH, "wrong_element"),
     (said(op="SELECT", value="", failure="missing_value"), TRUTH, "wrong_op"),

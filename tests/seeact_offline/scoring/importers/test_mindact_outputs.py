@@ -50,6 +50,8 @@ DECISIONS = {
     "a letter beyond the choices keeps T5's winner": (
         [question("12345", T5), question("13", "F.")], 6, ("1", "CLICK", ""), ["1", None],
     ),
+    "a sign before A counts T5's options back": ([question("123", "@.\nAction: CLICK")], None, ("2", "CLICK", ""), ["2"]),
+    "a reply without action has none": ([question("12", "B.")], None, ("1", "", ""), ["1"]),
     "rounds that cannot be read are left out": (
         [None, [1, 2], question("12", CHAT), [["3"], ["html", "q", [7]], "B"]], None, ("1", "CLICK", ""), ["1"],
     ),
