@@ -139,10 +139,17 @@ def _joined(first: Act, later: Sequence[Act]) -> Act:
 
 
 def answer_of(
-    acts: Sequence[Act], shown: Shown, frame: Frame, fold: Fold, last_click: Point | None = None, strict: bool = False
+    acts: Sequence[Act],
+    shown: Shown,
+    frame: Frame,
+    fold: Fold,
+    last_click: Point | None = None,
+    strict: bool = False,
+    needs_place: bool = True,
 ) -> Answer:
     """The one answer that these acts are. `last_click`: where the step before was clicked, in pixels of the page. `strict`: keep a place beyond
-    the picture, moved to its edge where the released code does, and take an action of another name for an answer."""
+    the picture, moved to its edge where the released code does, and take an action of another name for an answer. `needs_place`: False for
+    acts whose element another agent finds."""
     try:
         act, failure = fold.fold(acts)
     except Unreadable as error:
@@ -155,7 +162,7 @@ def answer_of(
     if isinstance(act.place, str):
         return replace(answer, label=act.place)
     point = act.point
-    if point is None and act.kind in CLICKS and not strict:
+    if point is None and act.kind in CLICKS and not strict and needs_place:
         return replace(answer, failure=NoPlace.name, detail=f"{act.kind} without a place that can be read")
     if point is None:
         return replace(answer, place=last_click if op == "TYPE" and fold.type_place == "last-click" else None)

@@ -126,7 +126,7 @@ class Agent:
         >>> AGENTS["showui"].answer([Act("scroll")], Shown.whole((1280, 800))).failure
         'scrolled'
         """
-        return answer_of(acts, shown, self.frame, self.fold, last_click, strict)
+        return answer_of(acts, shown, self.frame, self.fold, last_click, strict, needs_place=self.grounder is None)
 
     def picture(self, shown: Shown) -> ShownPicture | None:
         """The sizes of a picture that this agent is shown; None for one that its rule refuses."""

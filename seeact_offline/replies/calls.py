@@ -17,7 +17,7 @@ _KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(?!=)")
 _PREFIX = re.compile(r"[rRfFuU](?=['\"])")
 """The letter before a text in Python's quotes."""
 _CURLY = re.compile(r"[\u201c\u2018](?P<text>[^\u201c\u201d\u2018\u2019\n]*+)[\u201d\u2019]\s*+(?=[,)])")
-_NUMBER = re.compile(r"(?<![A-Za-z_\d.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_NUMBER = re.compile(r"(?<![A-Za-z_\d.])[-+]?(?:\d++\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?+")
 _PERCENT = re.compile(r"\d\s?[%\uff05]")
 _ENDS_TEXT = re.compile(r"\s*(?:[)\]}]|,\s*(?:[A-Za-z_]\w*\s*=|['\"\d(\[<-])|$)")
 """Characters after the quote that ends a text, which tell it from an apostrophe inside."""

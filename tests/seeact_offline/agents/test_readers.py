@@ -23,7 +23,11 @@ def read(agent: str, text: str, strict: bool = False) -> tuple[Any, ...]:
 
 
 def answered(agent: str, text: str, shown: Shown = PAGE, strict: bool = False) -> Answer:
-    return AGENTS[agent].answer(AGENTS[agent].read(text, shown, strict), shown, strict=strict)
+    try:
+        acts = AGENTS[agent].read(text, shown, strict)
+    except Unreadable as error:
+        return Answer(failure=error.name, detail=str(error))
+    return AGENTS[agent].answer(acts, shown, strict=strict)
 
 
 NOTHING = ("no_act",)
@@ -181,8 +185,8 @@ BEYOND = "(1.02, 0.5) is beyond 0 to 1; it would fit 0 to 1000"
         ("showui", "{'action': 'SELECT', 'value': None, 'position': [0.5, 0.5]}", Answer("SELECT", "", (640, 2500)), None),
         ("seeclick", '{"action_type": "3", "click_point": (0.5,0.5), "value": "x"}', Answer("TYPE", "x", (640, 2500)), Answer("TYPE", " ", (640, 2500))),
         # another action read strictly is an answer
-        ("seeclick", '{"action_type": 7, "click_point": (0.5,0.5)}', Answer("", "", (640, 2500), failure="unknown_action"), Answer("7", "", (640, 2500))),
-        ("showui", "{'action': 'JUMP', 'value': 'x', 'position': [0.5, 0.5]}", Answer("", "", (640, 2500), failure="unknown_action"), Answer("", "", (640, 2500))),
+        ("seeclick", '{"action_type": 7, "click_point": (0.5,0.5)}', Answer(failure="unknown_act", detail="no table knows '7'"), Answer("7", "", (640, 2500))),
+        ("showui", "{'action': 'JUMP', 'value': 'x', 'position': [0.5, 0.5]}", Answer(failure="unknown_act", detail="no table knows 'JUMP'"), Answer("", "", (640, 2500))),
     ],
 )  # fmt: skip
 def test_an_answer_keeps_what_its_reply_says(agent: str, text: str, expected: Answer, strictly: Answer | None) -> None:
