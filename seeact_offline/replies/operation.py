@@ -39,7 +39,7 @@ _PLACEHOLDER = re.compile(
     r"\W*(?:unknown|unclear|unspecified|not (?:visible|known|given|specified|provided|legible|readable|shown|stated|available)|tbd|to be determined)\W*"
     r"|\W*I can(?:not|['\u2019]t) (?:read|see|make out|tell|determine)\b.*"
     r"|\W*please (?:provide|specify|enter|insert|describe|give)\b.*"
-    r"|[\[(<{](?:the|your|my|his|her|their|user|users|insert|enter|provide|please|some|any|a|an|to be|value|text|name of) [^\[\](){}<>]*\w\W?[\])>}]"
+    r"|[\[(<{](?:the|your|my|his|her|their|user|users|insert|enter|provide|please|to be|name of) [^\[\](){}<>]*\w\W?[\])>}]"
     r"|[\[<{](?:\w+[ _-])*(?:here|value|text|name|code|date|number|address|email|password|city|query|input|string)[\]>}]",
     re.IGNORECASE | re.DOTALL,
 )
