@@ -40,7 +40,7 @@ _PLACEHOLDER = re.compile(
     r"|\W*I can(?:not|['\u2019]t) (?:read|see|make out|tell|determine)\b.*"
     r"|\W*please (?:provide|specify|enter|insert|describe|give)\b.*"
     r"|[\[(<{](?:the|your|my|his|her|their|user|users|insert|enter|provide|please|to be|name of) [^\[\](){}<>]*\w\W?[\])>}]"
-    r"|[\[<{](?:\w+[ _-])*(?:here|value|text|name|code|date|number|address|email|password|city|query|input|string)[\]>}]",
+    r"|[\[<{](?:[A-Za-z0-9]+[ _-])*(?:here|value|text|name|code|date|number|address|email|password|city|query|input|string)[\]>}]",
     re.IGNORECASE | re.DOTALL,
 )
 """Words that stand in for a text which the model does not say."""
