@@ -24,6 +24,8 @@ _UNDECIDED = re.compile(
     re.IGNORECASE,
 )
 """Words of a clause that denies, supposes, quotes, gives an example, asks or tells of the past."""
+_DOUBT = re.compile(r"^.{0,80}\b(?:not|n['\u2019]t) (?:\w+ )?(?:sure|certain)\b[^.;]{0,20}\bbut\b", re.IGNORECASE)
+"""Words that say how sure the model is of what it says next."""
 _OFFERS = re.compile(
     r"\W*(?:either|or|(?:option|alternative|possibility|candidate|variant|answer) (?:\d|[a-c]\b|one|two|three)|alternatively"
     r"|possibly|maybe)\W*$",
@@ -68,7 +70,7 @@ _RETRACTED = re.compile(
     re.IGNORECASE,
 )
 """Words anywhere in such a sentence."""
-_QUOTED = re.compile(r"\"[^\"\n]{0,200}\"|\u201c[^\u201d\n]{0,200}\u201d|(?<!\w)'[^'\n]{0,200}'(?!\w)")
+_QUOTED = re.compile(r"\"[^\"\n\d]{0,200}\"|\u201c[^\u201d\n\d]{0,200}\u201d|(?<!\w)'[^'\n\d]{0,200}'(?!\w)")
 """Words of the page, which decide nothing."""
 _SENTENCES = re.compile(r"(?<=[.!?;\u3002])\s+|\n+")
 _CLAUSE = re.compile(r".*(?:[,;:.!?\u3002]|\b(?:so|but|hence|therefore|thus|then)\b)\s", re.DOTALL)
@@ -83,7 +85,7 @@ def is_decided(sentence: str) -> bool:
     >>> is_decided("The element is at (5, 6)."), is_decided("I would normally press (5, 6), but"), is_decided("The last click was at (5, 6)")
     (True, False, False)
     """
-    return _UNDECIDED.search(_QUOTED.sub(" ", sentence)) is None
+    return _UNDECIDED.search(_DOUBT.sub("", _QUOTED.sub(" ", sentence))) is None
 
 
 def denies(clause: str) -> bool:
@@ -142,17 +144,19 @@ def takes_back(text: str, start: int = 0) -> bool:
     return any(_TAKES_BACK.match(part) or _RETRACTED.search(part) for part in _SENTENCES.split(rest))
 
 
-_OPENS_CALL = re.compile(r"(?:[:\uff1a).>!|\]};]|->|\u2192|^[\w ]{0,2}[a-z]\w{2,30})[\s`*\"'(\[]*\Z", re.IGNORECASE)
+_OPENS_CALL = re.compile(r"(?:[=:\uff1a).>!|\]};]|->|\u2192|^[\w ]{0,2}[a-z]\w{2,30})[\s`*\"'(\[]*\Z", re.IGNORECASE)
 """The end of what may stand before a call on its line: a label, a sentence, a tag, another call; or one word alone, such as the tool's name."""
 _ANNOUNCES = re.compile(
-    r"\b(?:action|answer|call|step|output|response)\b[^.!?]{0,40}\b(?:is|will be)\W*\Z"
+    r"\b(?:action|answer|call|step|output|response|it)\b[^.!?]{0,40}\b(?:is|will be)\W*\Z"
     r"|\b(?:I|we)(?:['\u2019]ll| will| am going to|['\u2019]m going to)? (?:now )?(?:call|use|do|run|execute|issue|perform|output|answer with|choose)\W*\Z",
     re.IGNORECASE,
 )
 """Words of a sentence that ends with the call which it announces."""
 _NO_LEAD = re.compile(r"\b(?:e\.g\.|i\.e\.)\W*\Z", re.IGNORECASE)
-_CLOSES_CALL = re.compile(r"[\s`*\"'.;)\]}]*+(?:\Z|(?<=\n)|[<#{]|//|,?\s*[A-Za-z_][\w.]*+\()|[`*\"')\]}]*[.!;]\s")
-"""Signs behind a call, up to the end of its line, a tag, a remark, the next call, or the end of its sentence."""
+_CLOSES_CALL = re.compile(
+    r"[\s`*\"'.;)\]}]*+(?:\Z|(?<=\n)|[<#{]|//|,?\s*[A-Za-z_][\w.]*+\()|[`*\"')\]}]*(?:[.!;]\s|\s+(?:[(\u2013\u2014-]\s*\w|[A-Z]))"
+)
+"""Signs behind a call, up to the end of its line, a tag, a remark, the next call, or the next sentence or a remark in brackets."""
 
 
 def stands_alone(text: str, start: int, end: int, is_tagged: bool = False) -> bool:

@@ -62,6 +62,7 @@ def read_point(text: str) -> PointReply:
     if bare := _BARE.fullmatch(plain.strip()):
         return _one_of([_numbers(bare["n"])]) or PointReply()
     places = _points(plain)[-_MOST_PLACES:]
+    places = [place for place in places if _fills_line(plain, place)] or places
     decided = [place for place in places if is_decided(sentence_at(plain, place.start))]
     if places and (not decided or takes_back(plain)):
         return PointReply(failure=DECLINED, detail=sentence_at(plain, places[-1].start).strip()[:80])
@@ -91,6 +92,13 @@ class _Place(NamedTuple):
     start: int
     end: int
     numbers: tuple[float, ...]
+
+
+def _fills_line(plain: str, place: _Place) -> bool:
+    """Tells whether a line holds nothing else than a place."""
+    start, end = plain.rfind("\n", 0, place.start) + 1, plain.find("\n", place.end)
+    around = plain[start : place.start] + plain[place.end : len(plain) if end < 0 else end]
+    return len(around) < 200 and not any(map(str.isalnum, around))
 
 
 _COLON = r"""[\s*_`"'\])]{0,8}[:=]"""
