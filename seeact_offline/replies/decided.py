@@ -126,12 +126,13 @@ def lead_of(text: str, start: int) -> str:
     lines = text[max(0, start - _MOST) : start].split("\n")
     if lines[-1].strip(" \t*_`>#\"'([{|-"):
         return lines[-1].strip()
-    above = (line.strip() for line in reversed(lines[:-1]))
-    line = next((line for line in above if line.strip("`*_#>-") and not line.startswith(("```", "<"))), "")
-    ends = line.endswith((".", "!", "?", "\u3002", ")", "}", "]", ">", "|", '"')) and not re.search(
-        r"\b(?:e\.g|i\.e)\.\Z", line
-    )
-    return "" if ends else line
+    above = [line.strip() for line in reversed(lines[:-1]) if not line.strip().startswith(("```", "<"))]
+    n_blank = next((n for n, line in enumerate(above) if line.strip("`*_#>-")), 0)
+    line = above[n_blank] if above else ""
+    is_open = line.endswith((":", "\uff1a", "e.g.", "i.e.")) and line.count(" ") > 1
+    is_ended = line.endswith((".", "!", "?", "\u3002", ")", "}", "]", ">", "|", '"'))
+    # over an empty line a sentence leads only where it says so
+    return line if is_open or (not n_blank and not is_ended) else ""
 
 
 def takes_back(text: str, start: int = 0) -> bool:
