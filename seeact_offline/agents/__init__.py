@@ -42,6 +42,7 @@ _GUI_MODELS = {
     "seed1.5-vl": "recent:SEED_VL",
     "holo2": "recent:HOLO2",
     "fara": "recent:FARA",
+    "fara-1.5": "recent:FARA_1_5",
     "mai-ui": "recent:MAI_UI",
     "glm-4.5v": "recent:GLM_4_5V",
     "ui-venus": "recent:UI_VENUS",
@@ -59,8 +60,11 @@ _GROUNDERS = {
     "ui-ins": "grounders:UI_INS",
     "infigui-g1": "grounders:INFIGUI_G1",
     "molmo": "grounders:MOLMO",
+    "molmo2": "grounders:MOLMO_2",
     "internvl": "grounders:INTERNVL",
     "jedi": "grounders:JEDI",
+    "gemini-point": "grounders:GEMINI_POINT",
+    "nova-act": "grounders:NOVA_ACT",
 }
 _WEB_AGENTS = ("webvoyager", "webvoyager-text", "visualwebarena", "openwebvoyager")
 
@@ -97,25 +101,27 @@ ENTRY_POINTS = "seeact_offline.groundings"
 """The group of entry points by which installed packages add agents; strategies of grounding share it."""
 
 
-def find_agent(spec: str, argument: str = "agent", *, grounds: bool = False) -> tuple[Agent, dict[str, str]]:
-    """An agent by its name here, by `FILE.py:NAME` or the name of an entry point, and what identifies its code where that is not ours.
+def named_agent(spec: str, argument: str = "agent") -> Agent | None:
+    """An agent by its name here, or by `FRAME:NOTATION`, such as `1000:point`; None for any other. Raises InputError about `argument`."""
+    agent: Agent | None = GUI_MODELS.get(spec) or GROUNDERS.get(spec)
+    if agent is None:
+        from seeact_offline.agents.grounders import framed_agent
 
-    `grounds`: a grounder is wanted: an agent that names places, or `FRAME:NOTATION`, such as `px:point`. Raises InputError about `argument`.
-    """
+        agent = framed_agent(spec, argument)
+    return agent
+
+
+def find_agent(spec: str, argument: str = "agent") -> tuple[Agent, dict[str, str]]:
+    """An agent as `named_agent` finds it, by `FILE.py:NAME` or the name of an entry point, and what identifies its code where that is not
+    ours. Raises InputError about `argument`."""
     from seeact_offline.agents.agent_record import Agent
 
-    for known in (GUI_MODELS, GROUNDERS):
-        if spec in known:
-            return known[spec], {}
-    if grounds:
-        from seeact_offline.agents.grounders import grounder_of
-
-        if (made := grounder_of(spec, argument)) is not None:
-            return made, {}
+    if (known := named_agent(spec, argument)) is not None:
+        return known, {}
     extension = load_named(spec, ENTRY_POINTS, argument)
     if extension is None:
-        forms = ", FRAME:NOTATION" if grounds else ""
-        raise InputError(argument, f"one of {', '.join([*GUI_MODELS, *GROUNDERS])}{forms}, or FILE.py:NAME", repr(spec))
+        names = ", ".join([*GUI_MODELS, *GROUNDERS])
+        raise InputError(argument, f"one of {names}, FRAME:NOTATION, or FILE.py:NAME", repr(spec))
     if not isinstance(extension.value, Agent):
         raise InputError(argument, f"an Agent in {spec}", f"a {type(extension.value).__name__}")
     return extension.value, {"name": extension.name, "digest": extension.digest}

@@ -225,7 +225,7 @@ def test_a_documented_reply_is_read(agent: str, text: str, expected: tuple[Any, 
 def test_a_grounder_is_right_by_its_name(grounder: str, reply: str) -> None:
     # a page of 1008 pixels is a multiple of 28, and Gelato's pictures are of 1024
     page = Shown.whole((1024, 1024) if grounder == "gelato" else (1008, 1008))
-    agent, _ = find_agent(grounder, grounds=True)
+    agent, _ = find_agent(grounder)
     place = agent.answer(agent.read(reply), page).place
     assert place is not None
     expected = (512, 320) if grounder == "gelato" else (504, 308)
@@ -320,7 +320,7 @@ def test_a_record_that_contradicts_itself_is_one_sentence(change: dict[str, str]
 @pytest.mark.parametrize("spec", ["px:point", "1000:yaml", "promille:point", "nobody"])
 def test_a_grounder_that_does_not_exist_is_refused(spec: str) -> None:
     with pytest.raises(InputError) as error:
-        find_agent(spec, "grounder_agent", grounds=True)
+        find_agent(spec, "grounder_agent")
     assert error.value.argument == "grounder_agent"
 
 
