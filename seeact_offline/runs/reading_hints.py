@@ -185,7 +185,7 @@ def _in_other_numbers(
     if agent is None:
         return (), ""
     n_right, n_now = sum(place.hits(agent.frame) for place in places), sum(place.is_right for place in places)
-    right = f"{n_right:,} of {counted(len(places), 'place')} on the right element, not {n_now:,}"
+    right = f"{n_right:,} of {counted(len(places), 'place')} in the box of the right element, not {n_now:,}"
     numbers, own_numbers = (frame.describe(places[0].shown.sent) for frame in (agent.frame, reader.frame))
     return (agent.name,), f"{right}, as they count {numbers} and not {own_numbers}"
 

@@ -109,9 +109,9 @@ def test_a_file_without_replies_leaves_no_run(
 @pytest.mark.parametrize(
     ("written", "agent", "frame"),
     [
-        ("qwen3-vl", "qwen2.5-vl", "1000:qwen2.5-vl: 12 of 12 places on the right element, not 0, as they count 0 to 1000 and not pixels of "),
+        ("qwen3-vl", "qwen2.5-vl", "1000:qwen2.5-vl: 12 of 12 places in the box of the right element, not 0, as they count 0 to 1000 and not pixels of "),
         ("px/smart(28,1,60000):qwen2.5-vl", "qwen2.5-vl", "px/smart(28,1,"),
-        ("1000yx:qwen3-vl", "qwen3-vl", "1000yx:qwen3-vl: 12 of 12 places on the right element, not 1, as they count 0 to 1000, y before x and not 0 to 1000. "),
+        ("1000yx:qwen3-vl", "qwen3-vl", "1000yx:qwen3-vl: 12 of 12 places in the box of the right element, not 1, as they count 0 to 1000, y before x and not 0 to 1000. "),
         ("gemini-point", "ui-ins", "1000yx:ui-ins: 12 of 12 places"),
     ],
 )  # fmt: skip
