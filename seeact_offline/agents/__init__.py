@@ -101,23 +101,18 @@ ENTRY_POINTS = "seeact_offline.groundings"
 """The group of entry points by which installed packages add agents; strategies of grounding share it."""
 
 
-def named_agent(spec: str, argument: str = "agent") -> Agent | None:
-    """An agent by its name here, or by `FRAME:NOTATION`, such as `1000:point`; None for any other. Raises InputError about `argument`."""
-    agent: Agent | None = GUI_MODELS.get(spec) or GROUNDERS.get(spec)
-    if agent is None:
-        from seeact_offline.agents.grounders import framed_agent
-
-        agent = framed_agent(spec, argument)
-    return agent
-
-
 def find_agent(spec: str, argument: str = "agent") -> tuple[Agent, dict[str, str]]:
-    """An agent as `named_agent` finds it, by `FILE.py:NAME` or the name of an entry point, and what identifies its code where that is not
-    ours. Raises InputError about `argument`."""
+    """An agent by its name here, by `FRAME:NOTATION`, such as `px/none:point`, by `FILE.py:NAME` or the name of an entry point, and what identifies
+    its code where that is not ours. Raises InputError about `argument`."""
     from seeact_offline.agents.agent_record import Agent
 
-    if (known := named_agent(spec, argument)) is not None:
-        return known, {}
+    for known in (GUI_MODELS, GROUNDERS):
+        if spec in known:
+            return known[spec], {}
+    from seeact_offline.agents.grounders import framed_agent
+
+    if (made := framed_agent(spec, argument)) is not None:
+        return made, {}
     extension = load_named(spec, ENTRY_POINTS, argument)
     if extension is None:
         names = ", ".join([*GUI_MODELS, *GROUNDERS])

@@ -14,6 +14,7 @@ Size = tuple[int, int]
 Rectangle = tuple[int, int, int, int]
 """Left, top, right and bottom in pixels of the page."""
 Point = tuple[float, float]
+Rule = Literal["none", "smart", "linear", "exact", "fit"]
 BLOCK_WIDTH, BLOCK_HEIGHT, BLOCK_STEP = 1280, 1000, 800
 """Pixels of UGround's blocks and of the scroll between two. Source: OSU-NLP-Group/UGround 3a9b9f2."""
 
@@ -44,7 +45,7 @@ def blocks(width: int, height: int) -> list[Rectangle]:
 class Resize:
     """A rule by which a picture is scaled."""
 
-    rule: Literal["none", "smart", "linear", "exact", "fit"] = "none"
+    rule: Rule = "none"
     factor: int = 28
     min_pixels: int = 0
     max_pixels: int = 0

@@ -43,20 +43,6 @@ FIGURES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """The boxes on the page that a reply is about."""
-
-    right: Sequence[Box]
-    candidates: Sequence[Box] = ()
-    """Empty where they are not known."""
-
-    @classmethod
-    def of(cls, step: Step) -> Target:
-        boxes = [one.box for one in step.candidates if one.box is not None and is_usable(one.box)]
-        return cls(step.truth.boxes, boxes)
-
-
-@dataclass(frozen=True, slots=True)
 class RawReply:
     """A reply, and what is known of the picture that it is about."""
 
@@ -64,7 +50,10 @@ class RawReply:
     geometry: Mapping[str, Any] = field(default_factory=dict)
     """Columns of `raw_replies`."""
     page: Size | None = None
-    target: Target | None = None
+    right: Sequence[Box] | None = None
+    """Boxes of the right element on the page; None where the step is not known."""
+    candidates: Sequence[Box] = ()
+    """Empty where they are not known."""
 
     @property
     def has_size(self) -> bool:
@@ -214,7 +203,7 @@ def agent_fits(replies: Iterable[RawReply]) -> AgentFits:
 
 def _count(tally: Counter[str], reading: _Reading, agent: Agent, reply: RawReply, shown: Shown) -> None:
     """Adds a reply as an agent reads it."""
-    tally["steps"] += reply.target is not None
+    tally["steps"] += reply.right is not None
     if not reading.acts:
         return
     tally["read"] += 1
@@ -227,12 +216,10 @@ def _count(tally: Counter[str], reading: _Reading, agent: Agent, reply: RawReply
     tally["places"] += 1
     tally["sized"] += reply.has_size or agent.frame.scale is not None
     tally["on_page"] += not is_outside
-    if reply.target is None:
-        return
-    tally["known"] += bool(reply.target.candidates)
+    tally["known"] += bool(reply.candidates)
     if answer.place is not None:
-        tally["on_candidate"] += any(box.contains(*answer.place) for box in reply.target.candidates)
-        tally["right"] += any(box.contains(*answer.place) for box in reply.target.right)
+        tally["on_candidate"] += any(box.contains(*answer.place) for box in reply.candidates)
+        tally["right"] += any(box.contains(*answer.place) for box in reply.right or ())
 
 
 def _fit(tally: Counter[str], n: int) -> AgentFit:
@@ -271,7 +258,8 @@ def fit_file(path: Path, dataset: Any = None, split: str | None = None) -> Agent
 
 
 def _of_step(row: Mapping[str, Any], step: Step) -> RawReply:
-    return RawReply(row["reply"], row, picture_size(step), Target.of(step))
+    boxes = [one.box for one in step.candidates if one.box is not None and is_usable(one.box)]
+    return RawReply(row["reply"], row, picture_size(step), step.truth.boxes, boxes)
 
 
 def read_replies(path: Path) -> list[Mapping[str, Any]]:

@@ -6,15 +6,14 @@ A place lies in the box of the right element for an interval of picture sizes. R
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import accumulate
 from math import inf
 from operator import itemgetter
 
 from seeact_offline.agents import Agent, find_agent
-from seeact_offline.agents.screens import Frame, Point, Resize, Shown, Size
+from seeact_offline.agents.screens import Frame, Point, Resize, Rule, Shown, Size
 from seeact_offline.records import Box
 
 FAR_BETTER, LEAST_GAIN = 0.1, 3
@@ -23,12 +22,12 @@ LIMITS = range(200, 1 << 24)
 """Limits of a rule, in pixels of a picture or of its side. With fewer, `linear` leaves a tall picture no width."""
 SCALES = (1000, 999, 100, 1)
 """Scales of frames that agents have."""
-RULES: Mapping[str, Callable[[int, int], Resize]] = {
-    "smart({factor},1,{limit})": lambda factor, limit: Resize("smart", factor, 1, limit),
-    "linear(1,{limit})": lambda factor, limit: Resize("linear", 0, 1, limit),
-    "fit({limit},{limit})": lambda factor, limit: Resize("fit", size=(limit, limit)),
+RULES: Mapping[Rule, str] = {
+    "smart": "smart({factor},1,{limit})",
+    "linear": "linear(1,{limit})",
+    "fit": "fit({limit},{limit})",
 }
-"""Rules by which a server may scale a picture, as agents are declared with them. The sizes that they give grow with the limit."""
+"""Rules by which a server may scale a picture, and how agents are declared with them. The sizes that they give grow with the limit."""
 Interval = tuple[float, float]
 """The least and the greatest number."""
 
@@ -80,9 +79,8 @@ def _frame_names(places: Sequence[WrittenPlace], factor: int) -> Iterator[str]:
         sizes = [place.sizes(frame == "pxyx") for place in places]
         shared = _shared_both(sizes)
         yield from (frame.replace("px", str(n)) for n in SCALES if all(_holds(sides, (n, n)) for sides in shared))
-        for name, rule in RULES.items():
-            limited = partial(rule, factor)
-            limits = [_limits(limited, place.shown.sent, both) for place, both in zip(places, sizes, strict=True)]
+        for rule, name in RULES.items():
+            limits = [_limits(rule, factor, place.shown.sent, both) for place, both in zip(places, sizes, strict=True)]
             yield f"{frame}/{name.format(factor=factor, limit=_middle(_shared(limits)))}"
         width, height = map(_middle, shared)
         yield f"{frame}/exact({width},{height})"
@@ -98,11 +96,11 @@ def _n_moved(places: Sequence[WrittenPlace], frame: Frame) -> int:
     return sum(_holds(one, across) and _holds(other, down) for one, other in moves)
 
 
-def _limits(rule: Callable[[int], Resize], sent: Size, sizes: Sequence[Interval]) -> Interval:
+def _limits(rule: Rule, factor: int, sent: Size, sizes: Sequence[Interval]) -> Interval:
     """The limits with which a picture gets one of these widths and heights."""
 
     def sides(limit: int) -> Iterator[tuple[int, Interval]]:
-        return zip(rule(limit).apply(sent), sizes, strict=True)
+        return zip(Resize(rule, factor, 1, limit, (limit, limit)).apply(sent), sizes, strict=True)
 
     low = bisect_left(LIMITS, True, key=lambda limit: all(side >= least for side, (least, _) in sides(limit)))
     end = bisect_left(LIMITS, True, key=lambda limit: any(side > most for side, (_, most) in sides(limit)))

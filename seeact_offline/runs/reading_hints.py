@@ -11,10 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.agents import GROUNDERS, GUI_MODELS, Agent, Unreadable, named_agent
-from seeact_offline.agents.screens import Shown
+from seeact_offline.agents import GROUNDERS, GUI_MODELS, find_agent
 from seeact_offline.files.markdown import one_line, percent
-from seeact_offline.pages.resizing import MOST_STRETCHED
 from seeact_offline.records import CallError, InputError, Prediction, ShownPicture, Truth
 from seeact_offline.replies.final_answer import PARSE_FAILURES
 from seeact_offline.scoring.report import counted
@@ -129,7 +127,9 @@ def reading_hint(
     grounds = own in GUI_MODELS and GUI_MODELS[own].grounder is not None
     agents, found = tuple[str, ...](), ""
     if not is_unread and 2 * len(wrong) > len(places) >= ENOUGH_PLACES:
-        agents, found = _in_other_numbers(places, own, settings)
+        # only agents that are known here have a name in another frame
+        with suppress(InputError):
+            agents, found = _in_other_numbers(places, own, settings)
     # a place in an agent's numbers has its picture; what a planner describes has none
     can_fit = is_certain and not grounds and any(one.groups[-1].shown for one, _ in pairs)
     if can_fit and not agents:
@@ -163,12 +163,17 @@ def _in_other_numbers(
     pairs: Sequence[tuple[Prediction, Truth]], own: str, settings: Mapping[str, Any]
 ) -> tuple[tuple[str, ...], str]:
     """The agent that reads as the run's own, but in the frame that the places tell, and how many it has right. `pairs`: those with a place.
-    `own`: the run's agent."""
+    `own`: the run's agent. Raises InputError for one that is not known here."""
+    from seeact_offline.agents import Unreadable
+    from seeact_offline.agents.screens import Shown
+    from seeact_offline.pages.resizing import MOST_STRETCHED
     from seeact_offline.runs.frame_fit import WrittenPlace, better_frame
 
-    reader = _reader(own, settings)
-    if reader is None:
+    name = str(settings.get("grounder_agent") or (own in GUI_MODELS and GUI_MODELS[own].grounder) or own)
+    if ".py:" in name:
+        # code that a run names is not loaded: the run may be anybody's
         return (), ""
+    reader = find_agent(name)[0]
     places: list[WrittenPlace] = []
     for one, truth in pairs[:: -(-len(pairs) // MOST_PLACED)]:
         picture = one.groups[-1].shown
@@ -176,7 +181,7 @@ def _in_other_numbers(
             continue
         shown = Shown(truth.picture_size, picture.sent, picture.part)
         with suppress(Unreadable):
-            acts = reader.read(one.groups[-1].replies[-1], shown, _is_strict(settings))
+            acts = reader.read(one.groups[-1].replies[-1])
             point = reader.fold.fold(acts)[0].point
             if point is not None and max(shown.sent) <= MOST_STRETCHED * min(shown.sent):
                 is_right = one.point is not None and any(box.contains(*one.point) for box in truth.boxes)
@@ -190,34 +195,23 @@ def _in_other_numbers(
     return (agent.name,), f"{right}, as they count {numbers} and not {own_numbers}"
 
 
-def _reader(own: str, settings: Mapping[str, Any]) -> Agent | None:
-    """The agent whose numbers the places are in; None where that is not known here: the code that a run names is not loaded."""
-    name = settings.get("grounder_agent") or (own in GUI_MODELS and GUI_MODELS[own].grounder) or own
-    with suppress(InputError):
-        return named_agent(str(name))
-    return None
-
-
-def _is_strict(settings: Mapping[str, Any]) -> bool:
-    return bool(settings.get("strict") or settings.get("strict_reading"))
-
-
 def _fitting(
     pairs: Sequence[tuple[Prediction, Truth]], own: str, settings: Mapping[str, Any]
 ) -> tuple[tuple[str, ...], str]:
     """The agents that read more of the replies or place more of them, and how much."""
-    from seeact_offline.runs.agent_fit import RawReply, Target, agent_fits
+    from seeact_offline.runs.agent_fit import RawReply, agent_fits
 
     tried = pairs[:: -(-len(pairs) // MOST_TRIED)]
     fits = agent_fits(
-        RawReply(one.groups[-1].replies[-1], geometry_of(one, truth, settings), truth.picture_size, Target(truth.boxes))
+        RawReply(one.groups[-1].replies[-1], geometry_of(one, truth, settings), truth.picture_size, truth.boxes)
         for one, truth in tried
     )
     best, now = fits.best, fits.row_of(own)
+    is_strict = bool(settings.get("strict") or settings.get("strict_reading"))
     if best is None:
         return (), ""
     is_ahead = now is None or (best.element or 0.0, best.read) > (now.element or 0.0, now.read)
-    if not is_ahead and not _is_strict(settings):
+    if not is_ahead and not is_strict:
         return (), ""
     right = "" if best.element is None else f", {percent(best.element)} % with a place on the right element"
     return best.agents, f"{percent(best.read)} % of {counted(len(tried), 'reply', 'replies')} tried{right}"

@@ -15,7 +15,7 @@ from seeact_offline.agents import GROUNDERS, GUI_MODELS, Agent
 from seeact_offline.dataset import load_steps
 from seeact_offline.records import InputError, Step
 from seeact_offline.replies.points import visible_centre
-from seeact_offline.runs.agent_fit import AgentFits, RawReply, Target, agent_fits, fit_file
+from seeact_offline.runs.agent_fit import AgentFits, RawReply, agent_fits, fit_file
 from seeact_offline.runs.prepare import picture_size
 from seeact_offline.scoring.importers.raw_replies import shown_of
 
@@ -66,7 +66,7 @@ def row(agent: Agent, one: KnownStep, wrapping: str = "{}") -> dict[str, Any]:
 def fits(agent: Agent, steps: list[KnownStep], wrapping: str = "{}") -> AgentFits:
     rows = [row(agent, one, wrapping) for one in steps]
     return agent_fits(
-        RawReply(values["reply"], values, one.size, Target.of(one.step))
+        RawReply(values["reply"], values, one.size, one.step.truth.boxes, [c.box for c in one.step.candidates if c.box])
         for values, one in zip(rows, steps, strict=True)
     )
 
