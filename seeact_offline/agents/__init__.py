@@ -26,6 +26,7 @@ _GUI_MODELS = {
     "holo1": "point_verbs:HOLO1", "holo1.5": "point_verbs:HOLO1_5", "screensuite": "point_verbs:SCREENSUITE",
     "anthropic": "qwen:ANTHROPIC", "openai": "qwen:OPENAI", "gemini": "qwen:GEMINI", "qwen3.5": "recent:QWEN_3_5",
     "uitars-2": "recent:UITARS_2", "seed1.5-vl": "recent:SEED_VL", "holo2": "recent:HOLO2", "fara": "recent:FARA",
+    "fara-1.5": "recent:FARA_1_5",
     "mai-ui": "recent:MAI_UI", "glm-4.5v": "recent:GLM_4_5V", "ui-venus": "recent:UI_VENUS",
     "gui-owl": "recent:GUI_OWL", "evocua": "recent:EVOCUA", "evocua-s1": "recent:EVOCUA_S1",
     "kimi-vl": "recent:KIMI_VL", "cogagent": "recent:COGAGENT", "gelab": "recent:GELAB",
@@ -33,8 +34,9 @@ _GUI_MODELS = {
 }  # fmt: skip
 _GROUNDERS = {
     "gta1": "grounders:GTA1", "gelato": "grounders:GELATO", "ui-ins": "grounders:UI_INS",
-    "infigui-g1": "grounders:INFIGUI_G1", "molmo": "grounders:MOLMO", "internvl": "grounders:INTERNVL",
-    "jedi": "grounders:JEDI",
+    "infigui-g1": "grounders:INFIGUI_G1", "molmo": "grounders:MOLMO", "molmo2": "grounders:MOLMO_2",
+    "internvl": "grounders:INTERNVL", "jedi": "grounders:JEDI", "gemini-point": "grounders:GEMINI_POINT",
+    "nova-act": "grounders:NOVA_ACT",
 }  # fmt: skip
 _WEB_AGENTS = ("webvoyager", "webvoyager-text", "visualwebarena", "openwebvoyager")
 
@@ -71,25 +73,22 @@ ENTRY_POINTS = "seeact_offline.groundings"
 """The group of entry points by which installed packages add agents; strategies of grounding share it."""
 
 
-def find_agent(spec: str, argument: str = "agent", *, grounds: bool = False) -> tuple[Agent, dict[str, str]]:
-    """An agent by its name here, by `FILE.py:NAME` or the name of an entry point, and what identifies its code where that is not ours.
-
-    `grounds`: a grounder is wanted: an agent that names places, or `FRAME:NOTATION`, such as `px:point`. Raises InputError about `argument`.
-    """
+def find_agent(spec: str, argument: str = "agent") -> tuple[Agent, dict[str, str]]:
+    """An agent by its name here, by `FRAME:NOTATION`, such as `px/none:point`, by `FILE.py:NAME` or the name of an entry point, and what identifies
+    its code where that is not ours. Raises InputError about `argument`."""
     from seeact_offline.agents.agent_record import Agent
 
     for known in (GUI_MODELS, GROUNDERS):
         if spec in known:
             return known[spec], {}
-    if grounds:
-        from seeact_offline.agents.grounders import grounder_of
+    from seeact_offline.agents.grounders import framed_agent
 
-        if (made := grounder_of(spec, argument)) is not None:
-            return made, {}
+    if (made := framed_agent(spec, argument)) is not None:
+        return made, {}
     extension = load_named(spec, ENTRY_POINTS, argument)
     if extension is None:
-        forms = ", FRAME:NOTATION" if grounds else ""
-        raise InputError(argument, f"one of {', '.join([*GUI_MODELS, *GROUNDERS])}{forms}, or FILE.py:NAME", repr(spec))
+        names = ", ".join([*GUI_MODELS, *GROUNDERS])
+        raise InputError(argument, f"one of {names}, FRAME:NOTATION, or FILE.py:NAME", repr(spec))
     if not isinstance(extension.value, Agent):
         raise InputError(argument, f"an Agent in {spec}", f"a {type(extension.value).__name__}")
     return extension.value, {"name": extension.name, "digest": extension.digest}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -22,9 +22,9 @@ from seeact_offline.agents.writing import Template, Writer, in_json
 from seeact_offline.records import InputError
 from seeact_offline.replies.calls import escape
 
-FRAMES: Mapping[str, float | None] = {"px": None, "1000": 1000, "999": 999, "100": 100, "1": 1}
-"""Names of frames -> the number at the right and bottom edge; None for pixels of the picture as the model sees it."""
-_DECIMALS = {"1": 4, "100": 1}
+_FRAMES = {"px": Frame(), "1000": Frame(1000), "999": Frame(999), "100": Frame(100, 1), "1": Frame(1, 4)}
+FRAMES: Mapping[str, Frame] = _FRAMES | {f"{name}yx": replace(_FRAMES[name], y_first=True) for name in _FRAMES}
+"""Frames by name; `yx`: y stands before x."""
 _RULE = re.compile(r"(smart|linear|exact|fit|none)\s*(?:\(([\d\s,_]*)\))?")
 _ARGUMENTS: Mapping[str, tuple[int, ...]] = {"smart": (1, 3), "linear": (2,), "exact": (2,), "fit": (2,), "none": (0,)}
 
@@ -57,6 +57,7 @@ _PLACES = {
     "bbox_2d": '{"bbox_2d": [X, Y, X, Y]}',
     "box_tokens": "<|box_start|>(X,Y)<|box_end|>",
     "point_tag": '<point x="X" y="Y"></point>',
+    "coords_tag": '<points coords="1 1 X Y"></points>',
     "box_tag": "<box>[[X, Y, X, Y]]</box>",
     "click": '{"action": "click", "x": X, "y": Y}',
 }
@@ -116,8 +117,9 @@ def gui_model(
 ) -> Agent:
     """Declares an agent by names.
 
-    `frame`: how it counts places: `px` (pixels of the picture as its processor resized it), `1000`, `999`, `100` (percent), `1`. `resize`:
-    the rule of its processor, which `px` needs: `smart(28, MIN, MAX)`, `linear(MIN, MAX)`, `exact(W, H)`, `fit(W, H)` or `none`.
+    `frame`: how it counts places: `px` (pixels of the picture as its processor resized it), `1000`, `999`, `100` (percent), `1`, or one of
+    these with `yx` at its end, such as `1000yx`, where y stands before x. `resize`: the rule of its processor, which `px` needs:
+    `smart(28, MIN, MAX)`, `linear(MIN, MAX)`, `exact(W, H)`, `fit(W, H)` or `none`.
     `notation`: a name of STYLES. `verbs`: verbs of its own -> kinds of acts. `prompt`: the template of its question, with `{{task}}` and
     `{{history}}`; none: one that shows the notation. `more`: other fields of `Agent`.
 
@@ -127,21 +129,12 @@ def gui_model(
     >>> agent.read('{"action": "poke", "coordinate": [500, 250]}')
     (Act(kind='click', place=(500.0, 250.0), text=None),)
     """
-    if frame not in FRAMES:
-        raise InputError("agent", sentence=f"{name}: no frame is called {frame!r}; use {' or '.join(FRAMES)}")
     if notation not in STYLES:
         raise InputError(
             "agent", sentence=f"{name}: no notation is called {notation!r}; use one of {', '.join(STYLES)}"
         )
-    rule, style = _resize(name, resize), STYLES[notation]
-    if FRAMES[frame] is None and not resize:
-        raise InputError(
-            "agent",
-            sentence=f"{name}: the frame px needs `resize`, the rule of the model's processor, or resize='none'",
-        )
+    counted, rule, style = frame_of(name, frame, resize), _resize(name, resize), STYLES[notation]
     own = dict(verbs or {})
-    in_pixels = FRAMES[frame] is None
-    counted = Frame(FRAMES[frame], _DECIMALS.get(frame, 0), resize=rule if in_pixels else Resize())
     reads = reader
     if reads is None:
         reads = _read_place if style.reads == "place" else partial(acts_in, notations=(style.reads,), verbs=own)
@@ -151,6 +144,20 @@ def gui_model(
         name, source, reads, strict_reader or reads, writer or style.write, counted, View(view, resize=rule),
         prompt=prompt or _prompt(style, frame), verbs=own, **(spoken | more),
     )  # fmt: skip
+
+
+def frame_of(name: str, frame: str, resize: str) -> Frame:
+    """The frame of these names, as `gui_model` has them. Raises InputError."""
+    if frame not in FRAMES:
+        raise InputError("agent", sentence=f"{name}: no frame is called {frame!r}; use {' or '.join(FRAMES)}")
+    if FRAMES[frame].scale is not None:
+        return FRAMES[frame]
+    if not resize:
+        raise InputError(
+            "agent",
+            sentence=f"{name}: the frame {frame} needs `resize`, the rule of the model's processor, or resize='none'",
+        )
+    return replace(FRAMES[frame], resize=_resize(name, resize))
 
 
 def _read_place(text: str) -> list[Act]:
@@ -180,18 +187,21 @@ def _resize(name: str, text: str) -> Resize:
 
 def _prompt(style: Style, frame: str) -> str:
     """A question that shows the notation."""
+    scale, asked = frame.removesuffix("yx"), style.write.example
+    if scale != frame:
+        asked = re.sub(r"\b[XY]\b", lambda axis: {"X": "Y", "Y": "X"}[axis[0]], asked)
     numbers = {
         "px": "pixels of the picture, which is {{width}} wide and {{height}} high",
         "1": "fractions of the picture's width and height, from 0 to 1",
         "100": "percent of the picture's width and height",
-    }.get(frame, f"whole numbers from 0 to {frame}, where {frame} is the right or lower edge of the picture")
+    }.get(scale, f"whole numbers from 0 to {scale}, where {scale} is the right or lower edge of the picture")
     if style.reads == "place":
         return (
             f"Point to the element of the picture that fits this description.\n\nDescription: {{{{task}}}}\n\n"
-            f"Answer with its place alone, as {style.write.example}, where X and Y are {numbers}.\n{{{{history_lines}}}}"
+            f"Answer with its place alone, as {asked}, where X and Y are {numbers}.\n{{{{history_lines}}}}"
         )
     return (
         "The picture shows a web page. Give the next action of the task in this form:\n\n"
-        f"{style.write.example}\n\nX and Y are {numbers}. To fill a field, click on it and type in the same reply.\n\n"
+        f"{asked}\n\nX and Y are {numbers}. To fill a field, click on it and type in the same reply.\n\n"
         "Task: {{task}}\n\nPrevious actions:\n{{history|None}}"
     )

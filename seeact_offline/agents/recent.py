@@ -15,6 +15,13 @@ HOLO2 = gui_model(
     "holo2", source="hcompai/hai-cookbook utils/navigation.py", frame="1000", resize=SMART_32, notation="navigator"
 )
 FARA = gui_model("fara", source="microsoft/fara src/fara/_prompts.py", frame="px", resize=SMART_28, notation="json")
+FARA_1_5 = gui_model(
+    "fara-1.5",
+    source="microsoft/fara src/fara/agents/fara/fara15_agent.py",
+    frame="1000",
+    resize="smart(32, 3136, 12845056)",
+    notation="json",
+)
 MAI_UI = gui_model("mai-ui", source="Tongyi-MAI/MAI-UI src/prompt.py", frame="1000", resize=SMART_32, notation="json")
 GLM_4_5V = gui_model("glm-4.5v", source="trycua/cua loops/glm45v.py", frame="1000", notation="box")
 UI_VENUS = gui_model(

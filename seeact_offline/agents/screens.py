@@ -14,6 +14,7 @@ Size = tuple[int, int]
 Rectangle = tuple[int, int, int, int]
 """Left, top, right and bottom in pixels of the page."""
 Point = tuple[float, float]
+Rule = Literal["none", "smart", "linear", "exact", "fit"]
 BLOCK_WIDTH, BLOCK_HEIGHT, BLOCK_STEP = 1280, 1000, 800
 """Pixels of UGround's blocks and of the scroll between two. Source: OSU-NLP-Group/UGround 3a9b9f2."""
 
@@ -44,7 +45,7 @@ def blocks(width: int, height: int) -> list[Rectangle]:
 class Resize:
     """A rule by which a picture is scaled."""
 
-    rule: Literal["none", "smart", "linear", "exact", "fit"] = "none"
+    rule: Rule = "none"
     factor: int = 28
     min_pixels: int = 0
     max_pixels: int = 0
@@ -84,21 +85,26 @@ class Frame:
     """True if a place beyond the picture is moved to its edge, and not refused, where replies are read strictly."""
     reads_fractions: bool = False
     """True if two numbers from 0 to 1 are shares of the sides, though places are written in pixels."""
+    y_first: bool = False
+    """True if the first number of a place counts down the picture, and the second one across it."""
     resize: Resize = field(default_factory=Resize)
     """The model's own scaling of the picture that it is sent."""
 
     def extent(self, sent: Size) -> Point:
-        """The numbers at the right and bottom edge of a picture of this size. Raises ValueError as `Resize.apply`."""
+        """The first and second number at the far edges of a picture of this size. Raises ValueError as `Resize.apply`."""
         if self.scale is not None:
             return self.scale, self.scale
-        return self.resize.apply(sent)
+        return self.ordered(self.resize.apply(sent))
+
+    def ordered(self, pair: Point) -> Point:
+        """Turns x and y into the order of the frame, and back."""
+        return (pair[1], pair[0]) if self.y_first else pair
 
     def describe(self, sent: Size) -> str:
         """The frame in words, for people."""
-        if self.scale is not None:
-            return f"0 to {self.scale:g}"
-        width, height = self.extent(sent)
-        return f"pixels of {width:g} x {height:g}"
+        width, height = self.ordered(self.extent(sent))
+        numbers = f"pixels of {width:g} x {height:g}" if self.scale is None else f"0 to {self.scale:g}"
+        return numbers + ", y before x" * self.y_first
 
 
 PIXELS = Frame()
@@ -133,17 +139,17 @@ class Shown:
     def to_page(self, place: Point, frame: Frame = PIXELS) -> Point:
         """The place in pixels of the page. Raises ValueError for a picture that the frame's rule refuses."""
         left, top, right, bottom = self.part
-        width, height = frame.extent(self.sent)
-        return left + place[0] / width * (right - left), top + place[1] / height * (bottom - top)
+        first, second = frame.extent(self.sent)
+        x, y = frame.ordered((place[0] / first, place[1] / second))
+        return left + x * (right - left), top + y * (bottom - top)
 
     def from_page(self, place: Point, frame: Frame = PIXELS) -> Point:
         """The place in numbers of the frame, rounded as they are written. Raises ValueError as `to_page`."""
         left, top, right, bottom = self.part
-        width, height = frame.extent(self.sent)
-        x = (place[0] - left) / (right - left) * width
-        y = (place[1] - top) / (bottom - top) * height
+        shares = frame.ordered(((place[0] - left) / (right - left), (place[1] - top) / (bottom - top)))
+        first, second = (share * edge for share, edge in zip(shares, frame.extent(self.sent), strict=True))
         if frame.rounded_to is not None:
-            x, y = round(x, frame.rounded_to), round(y, frame.rounded_to)
+            first, second = round(first, frame.rounded_to), round(second, frame.rounded_to)
         # whole numbers are written without a point
         digits = frame.decimals or None
-        return round(x, digits), round(y, digits)
+        return round(first, digits), round(second, digits)

@@ -19,16 +19,17 @@ _KINDS: Mapping[Kind, str] = {
     "right": "right_click right_single context_click right_click_at",
     "hover": "hover hover_at mouse_move move move_to move_mouse",
     "type": "type type_text type_text_at input input_text write write_element write_element_abs write_abs typewrite fill enter_text "
-    "set_text input_element type_name",
-    "select": "select select_option select_dropdown_option choose",
+    "set_text input_element type_name form_input",
+    "select": "select select_option select_dropdown select_dropdown_option choose",
     "clear": "clear clear_text",
     "press": "key keys keypress press press_key key_press hotkey key_combination hold_key send_keys key_down key_up keyboard_enter enter press_enter "
     "press_recent volume_up volume_down",
     "scroll": "scroll hscroll vscroll scroll_at scroll_document scroll_up scroll_down scroll_left scroll_right swipe slide scroll_element",
     "drag": "drag left_click_drag left_drag drag_and_drop drag_to left_mouse_down left_mouse_up mouse_down mouse_up gesture",
-    "wait": "wait sleep screenshot take_screenshot wait_5_seconds pause pause_and_memorize_fact memorize info note cursor_position",
+    "wait": "wait sleep screenshot take_screenshot wait_5_seconds pause pause_and_memorize_fact memorize info note cursor_position find read_page "
+    "get_page_text read_page_answer_question dropdown_options get_dropdown_options",
     "zoom": "zoom zoom_in zoom_out",
-    "stop": "terminate finished finish done complete completed stop fail failed abort end status call_user ask_user interact take_over impossible task_complete task_impossible",
+    "stop": "terminate finished finish done complete completed stop fail failed abort end status call_user ask_user ask_user_question interact take_over impossible task_complete task_impossible",
     "answer": "answer response respond submit_answer",
     "back": "back go_back go_forward history_back forward navigate_back press_back previous_page",
     "goto": "goto navigate visit_url open_url go_to_url load_url search web_search open open_app launch launch_app awake open_web_browser home "

@@ -416,7 +416,7 @@ def _open(agent: Agent, inputs: StrategyInputs) -> StrategyInstance:
         )
     finder, found, code = named or agent.grounder, None, dict[str, str]()
     if finder:
-        found, code = find_agent(finder, "grounder_agent", grounds=True)
+        found, code = find_agent(finder, "grounder_agent")
         if found.grounder is not None or found.view.part != "page":
             raise InputError("grounder_agent", "an agent that is shown the whole page and names places", finder)
         pack = inputs.pack_of(strategy_of(found))

@@ -171,6 +171,7 @@ _AND = r"""["'\s]{0,4}(?:px|pixels)?["'\s]{0,4}[,;]?\s*(?:and\s+)?["']?"""
 # <point x="1" y="2">words</point>, <points x1="1" y1="2" x2="3" y2="4">words</points>
 _ATTRIBUTES = re.compile(r"<points?\b(?P<attributes>[^<>]{3,400})/?>(?:[^<>]{0,200}</points?>)?", re.IGNORECASE)
 _ATTRIBUTE = re.compile(rf"\b(?P<axis>[xy])\d*\s*=\s*[\"']?\s*(?P<n>{_NUMBER})", re.IGNORECASE)
+_COORDS = re.compile(r"\bcoords\s*=\s*[\"'](?P<n>[\d.\s]*)")
 # the clearest notations first: what one has read is taken out before the next one looks
 _NOTATIONS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     # in tags: <point>1 2</point>, <box>(1,2),(3,4)</box>, <|box_start|>(1,2),(3,4)<|box_end|>
@@ -220,7 +221,10 @@ def _points(plain: str) -> list[_Place]:
 
 
 def _attribute_pairs(match: re.Match[str]) -> list[tuple[float, ...]]:
-    """Pairs each x with its y. Numbered ones are points, never the corners of a box."""
+    """Pairs each x with its y. Numbered ones are points, never the corners of a box. `coords` has the picture's number, then each point's with x and y."""
+    if (coords := _COORDS.search(match["attributes"])) is not None:
+        numbers = _numbers(coords["n"])
+        return list(zip(numbers[2::3], numbers[3::3], strict=False))
     axes: dict[str, list[float]] = {"x": [], "y": []}
     for one in _ATTRIBUTE.finditer(match["attributes"]):
         axes[one["axis"].lower()].append(float(one["n"]))

@@ -6,55 +6,39 @@ model's puts places beside every element.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from seeact_offline.agents import GROUNDERS, GUI_MODELS, Act, Agent, Answer, Unreadable
+from seeact_offline.agents import GROUNDERS, GUI_MODELS, Act, Agent, Unreadable
 from seeact_offline.agents.agent_record import View, bare_reply, read_parts
-from seeact_offline.agents.screens import Point, Shown, Size
+from seeact_offline.agents.screens import Shown, Size
 from seeact_offline.dataset import open_split
 from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
-from seeact_offline.grounding.gui_agent import list_of_entry
-from seeact_offline.pages.dom import Page
 from seeact_offline.pages.pointing import is_usable
-from seeact_offline.records import Box, InputError, RowError, Step
+from seeact_offline.records import Box, InputError, Step
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.prepare import picture_size
 from seeact_offline.scoring.importers.answer_table import IDS, table_rows
 from seeact_offline.scoring.importers.importer import Source
 from seeact_offline.scoring.importers.raw_replies import SIZES, shown_of
-from seeact_offline.scoring.importers.reading import lines, number, step_of, text
+from seeact_offline.scoring.importers.reading import lines, number, reply_text, step_of
 from seeact_offline.scoring.report import counted
 
-_ID = re.compile(r'backend_node_id="([^"]*)"')
 MOST_STEPS = 500
-"""Steps of a file whose pages are looked at, evenly spread: reading a page takes longer than reading a reply in all languages."""
+"""Steps of a file that are looked at, evenly spread, where their pages are known: reading those takes longer than reading a reply in all languages."""
 MOST_NAMED = 6
 """Agents of a row that a sentence names."""
-
-
-class Landing(NamedTuple):
-    """The finding at a place."""
-
-    on_candidate: bool | None
-    """None: the page's candidates are not known."""
-    is_right: bool
-
-
-class Target(Protocol):
-    """The page that a reply is about."""
-
-    def landing(self, answer: Answer, place: Point) -> Landing:
-        """Looks at the answer's place."""
+FIGURES = {
+    "own": "own language", "read": "read", "on_page": "places on the page", "on_candidate": "on a candidate",
+    "element": "on the right element", "texts": "types or selects",
+}  # fmt: skip
+"""Figures of `AgentFit` -> their names in tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,55 +49,14 @@ class RawReply:
     geometry: Mapping[str, Any] = field(default_factory=dict)
     """Columns of `raw_replies`."""
     page: Size | None = None
-    target: Target | None = None
-    is_placed: bool = True
-    """False: only how it is read counts, as its page is not looked at."""
+    right: Sequence[Box] | None = None
+    """Boxes of the right element on the page; None where the step is not known."""
+    candidates: Sequence[Box] = ()
+    """Empty where they are not known."""
 
     @property
     def has_size(self) -> bool:
         return self.page is not None or all(number(self.geometry.get(name)) is not None for name in SIZES)
-
-
-class PageTarget:
-    """A step's page: its candidates from the smallest, as `element_at` takes them. The page is parsed only where an entry of a list is hit."""
-
-    def __init__(self, step: Step) -> None:
-        self._step, self._positives = step, step.truth.positives
-        order = {found[1]: found.start() for found in _ID.finditer(step.cleaned_html)}
-        boxes = [
-            (box.w * box.h, -order.get(one.backend_node_id, 0), box.x, box.y, box.right, box.bottom, one)
-            for one in step.candidates
-            if (box := one.box) is not None and is_usable(box)
-        ]
-        self._boxes = sorted(boxes, key=lambda one: one[:2])
-        self._nodes: dict[Point, str | None] = {}
-
-    def landing(self, answer: Answer, place: Point) -> Landing:
-        if place not in self._nodes:
-            self._nodes[place] = self._node_at(answer, place)
-        node = self._nodes[place]
-        return Landing(node is not None, node in self._positives)
-
-    def _node_at(self, answer: Answer, place: Point) -> str | None:
-        x, y = place
-        for _, _, left, top, right, bottom, candidate in self._boxes:
-            if left <= x <= right and top <= y <= bottom:
-                node = candidate.backend_node_id
-                if candidate.tag == "option":
-                    with suppress(RowError):
-                        return list_of_entry(self._step, Page(self._step.cleaned_html), node, answer)[0]
-                return node
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class BoxTarget:
-    """The boxes of the right element, where the page is not at hand."""
-
-    boxes: Sequence[Box]
-
-    def landing(self, answer: Answer, place: Point) -> Landing:
-        return Landing(None, any(box.contains(*place) for box in self.boxes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +73,7 @@ class AgentFit:
     on_candidate: float | None
     """Share of the places that lie on a candidate; None where the pages are not known."""
     element: float | None
-    """Share of the replies whose place is on the right element; None where the steps are not known."""
+    """Share of the replies whose place is in the box of the right element; None where the steps are not known."""
     texts: float
     """Share of the replies that it reads as typing or selecting."""
 
@@ -146,26 +89,17 @@ class AgentFit:
         return ", ".join(self.agents[:MOST_NAMED]) + more
 
     def lead(self, other: AgentFit) -> str:
-        """The first figures by which this one is ahead of another, in points."""
-        steps: tuple[tuple[tuple[str, float | None, float | None], ...], ...] = (
-            (("replies in its own language", self.own, other.own),),
-            (("replies that type or select", self.texts, other.texts),),
-            (
-                ("places on a candidate", self.on_candidate, other.on_candidate),
-                ("Element Accuracy", self.element, other.element),
-            ),
-            (("places on the page", self.on_page, other.on_page),),
-            (("replies read", self.read, other.read),),
-        )
-        for figures in steps:
+        """The first figures by which this one is ahead of another, in points; empty where those that are known for both are equal."""
+        for names in (("own",), ("texts",), ("on_candidate", "element"), ("on_page",), ("read",)):
+            pairs = [(FIGURES[name], getattr(self, name), getattr(other, name)) for name in names]
             points = [
-                f"{percent((mine or 0.0) - (theirs or 0.0))} points of {name}"
-                for name, mine, theirs in figures
-                if mine != theirs
+                f"{percent(mine - theirs)} points ({name})"
+                for name, mine, theirs in pairs
+                if None not in (mine, theirs) and mine != theirs
             ]
             if points:
                 return " and ".join(points)
-        return "nothing"
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +108,6 @@ class AgentFits:
 
     rows: Sequence[AgentFit]
     n_replies: int
-    n_placed: int | None = None
-    """Steps whose places are looked at; None: all."""
 
     @property
     def best(self) -> AgentFit | None:
@@ -188,52 +120,29 @@ class AgentFits:
     def table(self) -> Table:
         """One row for the agents that cannot be told apart; those that read nothing are named below."""
         silent = [name for row in self.rows if not row.read for name in row.agents]
-        header = (
-            "agent",
-            "own language",
-            "read",
-            "places on the page",
-            "on a candidate",
-            "Element Accuracy",
-            "types or selects",
-        )
         rows = [
-            (
-                ", ".join(row.agents),
-                *map(percent, (row.own, row.read, row.on_page, row.on_candidate, row.element, row.texts)),
-            )
-            for row in self.rows
-            if row.read
+            (", ".join(row.agents), *(percent(getattr(row, name)) for name in FIGURES)) for row in self.rows if row.read
         ]
         notes = [f"Percent of {counted(self.n_replies, 'reply', 'replies')}, or of the places in them."]
-        if self.n_placed not in (None, self.n_replies):
-            notes.append(f"Places and elements: of {self.n_placed:,} of them, evenly spread.")
         if silent:
             notes.append(f"Nothing is read by {', '.join(silent)}.")
-        return Table(header=header, rows=rows, notes=notes)
+        return Table(header=("agent", *FIGURES.values()), rows=rows, notes=notes)
 
     def sentence(self) -> str:
         """The best fit, and its lead."""
         if self.best is None:
             return f"no agent reads any of the {self.n_replies:,} replies"
-        following = next((row for row in self.rows[1:] if row.read), None)
-        lead = f", ahead of {following.named()} by {self.best.lead(following)}" if following else ""
-        return f"best fit: {self.best.named()}{lead}"
+        following = next((row for row in self.rows[1:] if row.read), self.best)
+        lead = self.best.lead(following)
+        return f"best fit: {self.best.named()}" + (f", ahead of {following.named()} by {lead}" if lead else "")
 
 
-class _Language(NamedTuple):
+def _language(agent: Agent) -> tuple[Any, ...]:
     """Tells apart agents that read alike."""
-
-    reader: Any
-    verbs: tuple[tuple[str, str], ...]
-    reads_others: bool
-
-
-def _language(agent: Agent) -> _Language:
     reader: Any = agent.reader
     if isinstance(reader, partial):
         reader = reader.func, reader.args, repr(sorted(reader.keywords.items()))
-    return _Language(reader, tuple(sorted(agent.verbs.items())), agent.reads_others)
+    return reader, tuple(sorted(agent.verbs.items())), agent.reads_others
 
 
 def _way(agent: Agent) -> tuple[Any, ...]:
@@ -274,7 +183,7 @@ def agent_fits(replies: Iterable[RawReply]) -> AgentFits:
     for reply in replies:
         n += 1
         bare = bare_reply(reply.text)
-        readings: dict[_Language, _Reading] = {}
+        readings: dict[Any, _Reading] = {}
         pictures: dict[View, Shown] = {}
         for way, names in ways.items():
             agent = agents[names[0]]
@@ -293,14 +202,12 @@ def agent_fits(replies: Iterable[RawReply]) -> AgentFits:
 
 def _count(tally: Counter[str], reading: _Reading, agent: Agent, reply: RawReply, shown: Shown) -> None:
     """Adds a reply as an agent reads it."""
-    tally["steps"] += reply.target is not None
+    tally["steps"] += reply.right is not None
     if not reading.acts:
         return
     tally["read"] += 1
     tally["own"] += reading.is_own
     tally["texts"] += any(act.kind in ("type", "select") for act in reading.acts)
-    if not reply.is_placed:
-        return
     answer = agent.answer(reading.acts, shown)
     is_outside = answer.failure == "point_outside"
     if answer.place is None and not is_outside:
@@ -308,12 +215,10 @@ def _count(tally: Counter[str], reading: _Reading, agent: Agent, reply: RawReply
     tally["places"] += 1
     tally["sized"] += reply.has_size or agent.frame.scale is not None
     tally["on_page"] += not is_outside
-    if reply.target is None:
-        return
-    there = Landing(False, False) if answer.place is None else reply.target.landing(answer, answer.place)
-    tally["known"] += there.on_candidate is not None
-    tally["on_candidate"] += bool(there.on_candidate)
-    tally["right"] += there.is_right
+    tally["known"] += bool(reply.candidates)
+    if answer.place is not None:
+        tally["on_candidate"] += any(box.contains(*answer.place) for box in reply.candidates)
+        tally["right"] += any(box.contains(*answer.place) for box in reply.right or ())
 
 
 def _fit(tally: Counter[str], n: int) -> AgentFit:
@@ -335,7 +240,7 @@ def fit_file(path: Path, dataset: Any = None, split: str | None = None) -> Agent
     lines. `dataset`, `split`: where the steps are known. Raises InputError, for a file without replies among others."""
     rows = read_replies(path)
     if dataset is None and split is None:
-        return agent_fits(RawReply(text(row["reply"]), row) for row in rows)
+        return agent_fits(RawReply(row["reply"], row) for row in rows)
     if dataset is None or split is None:
         lacks, given = ("split", "dataset") if split is None else ("dataset", "split")
         raise InputError(lacks, sentence=f"`{given}` needs `{lacks}`: together they say which steps the replies are to")
@@ -346,20 +251,18 @@ def fit_file(path: Path, dataset: Any = None, split: str | None = None) -> Agent
     keys = [key for key in opened.keys if str(key) in first]
     if not keys:
         raise InputError("run", sentence=f"{path} names no step of {split} of {dataset} by {' and '.join(IDS)}")
-    step_size = -(-len(keys) // MOST_STEPS)
-    chosen = keys[::step_size]
-    rest = (RawReply(text(first[str(key)]["reply"]), is_placed=False) for key in keys if key not in {*chosen})
+    chosen = {*keys[:: -(-len(keys) // MOST_STEPS)]}
     with rare_collections():
-        fits = agent_fits(chain((_of_step(first[str(step.key)], step) for step in opened.steps({*chosen})), rest))
-    return replace(fits, n_placed=len(chosen))
+        return agent_fits(_of_step(first[str(step.key)], step) for step in opened.steps(chosen))
 
 
 def _of_step(row: Mapping[str, Any], step: Step) -> RawReply:
-    return RawReply(text(row["reply"]), row, picture_size(step), PageTarget(step))
+    boxes = [one.box for one in step.candidates if one.box is not None and is_usable(one.box)]
+    return RawReply(row["reply"], row, picture_size(step), step.truth.boxes, boxes)
 
 
 def read_replies(path: Path) -> list[Mapping[str, Any]]:
-    """The rows of a file, each with a `reply` that is not empty. Raises InputError."""
+    """The rows of a file, each with the text of a `reply` that is not empty. Raises InputError."""
     if not path.is_file():
         raise InputError("run", sentence=f"{path} is no file; name a file of replies")
     source = Source("run", path)
@@ -374,7 +277,7 @@ def read_replies(path: Path) -> list[Mapping[str, Any]]:
         rows = [
             {"reply": value if isinstance(value, str) else line} for line, value in zip(written, values, strict=True)
         ]
-    rows = [row for row in rows if text(row["reply"]).strip()]
+    rows = [{**row, "reply": said} for row in rows if (said := reply_text(row["reply"])).strip()]
     if not rows:
         raise InputError("run", sentence=f"{path} holds no replies")
     return rows

@@ -27,9 +27,6 @@ from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted, replies_in_words, report
 from seeact_offline.scoring.results import assemble
 
-ENOUGH_PLACES, CORNER = 20, 0.6
-"""Places of a run that can be doubted as a whole, and the share of a page's sides in which they then lie."""
-
 
 @names_options
 def evaluate(config: EvalConfig | None = None, *, watch: Watch | None = None, **options: Any) -> Run:
@@ -88,8 +85,6 @@ def _evaluate(run: OpenRun, budget: Budget, watch: Watch) -> Run:
         state.remarks += known.remarks
         if not complete:
             break
-    if remark := corner_remark(state):
-        watch.note(remark)
     for remark in dict.fromkeys([*model.remarks, *state.remarks]):
         if remark not in remarks:
             watch.note(remark)
@@ -104,22 +99,6 @@ def _evaluate(run: OpenRun, budget: Budget, watch: Watch) -> Run:
     reached = finish(run, state, complete and state.is_complete(run))
     failed = sum(prediction.has_failed for prediction in repeated)
     return Run(run.folder.path, is_stopped=not complete, failed_repeats=failed, n_left=len(run.split.keys) - reached)
-
-
-def corner_remark(state: RunState) -> str | None:
-    """A remark where so many places, all in one corner of their pages, make it likely that the server has shrunk the pictures."""
-    places = [
-        (one.point, state.truths[key].picture_size)
-        for key, one in state.done.items()
-        if one.point is not None and key in state.truths
-    ]
-    sized = [(point, size) for point, size in places if size is not None]
-    if len(sized) < ENOUGH_PLACES or any(x > CORNER * w or y > CORNER * h for (x, y), (w, h) in sized):
-        return None
-    return (
-        f"all {len(sized)} places lie in the upper left {CORNER:.0%} of their pages: the server may have shrunk the pictures, whose"
-        " limit --max-pixels names"
-    )
 
 
 def ask_all(run: OpenRun, state: RunState, model: Model, scores: Scores | None, budget: Budget, watch: Watch) -> bool:

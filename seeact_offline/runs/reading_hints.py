@@ -1,4 +1,4 @@
-"""A run whose replies cannot be read, or whose places lie beside every element: what would read them. A format mismatch is no silent 0."""
+"""A run whose replies cannot be read, or whose places are in other numbers: what would read them. A format mismatch is no silent 0."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.agents import GROUNDERS, GUI_MODELS
+from seeact_offline.agents import GROUNDERS, GUI_MODELS, find_agent
 from seeact_offline.files.markdown import one_line, percent
-from seeact_offline.records import CallError, Prediction, ShownPicture, Truth
+from seeact_offline.records import CallError, InputError, Prediction, ShownPicture, Truth
 from seeact_offline.replies.final_answer import PARSE_FAILURES
 from seeact_offline.scoring.report import counted
 
@@ -21,10 +21,8 @@ MANY_UNREADABLE = 1 / 3
 """Share of the replies beyond which a mismatch is likely."""
 MOST_MISSED, ENOUGH_PLACES = 0.9, 10
 """Share of the places beside every candidate beyond which a mismatch is likely, and the places that it takes."""
-FAR_BETTER = 0.2
-"""Share of the replies by which more must be on the right element in another frame, where nothing else is odd."""
-MOST_TRIED = 50
-"""Replies that other agents are tried on."""
+MOST_TRIED, MOST_PLACED = 50, 200
+"""Replies that other agents are tried on, and places that other frames are."""
 QUOTED = 160
 """Characters of a reply that are quoted."""
 _REMEDIES = {
@@ -45,14 +43,14 @@ class ReadingHint:
     n_places: int
     n_missed: int
     """Places beside every candidate."""
-    n_wrong: int
-    """Places beside the right element."""
     quoted: str
     """The beginning of a reply, or what is known of one that has no text, on one line."""
     agents: tuple[str, ...] = ()
     """Agents that would read more, all alike."""
     found: str = ""
-    """The share that they would read, in words."""
+    """The share that they would read, or have right, in words."""
+    grounds: bool = False
+    """True where the replies are a grounder's, which is asked about what a planner describes."""
     can_fit: bool = True
     """False where the replies are in no agent's language, or could be read but for those in which the model declined."""
 
@@ -79,14 +77,13 @@ class ReadingHint:
             )
         if _is_missed(self.n_missed, self.n_places):
             found.append(f"{self.n_missed:,} of {counted(self.n_places, 'place')} lie on no candidate.")
-        elif _is_missed(self.n_wrong, self.n_places):
-            found.append(f"{self.n_wrong:,} of {counted(self.n_places, 'place')} lie beside the right element.")
         found.append(f"One reply: {self.quoted}")
         found += [
             text for name, text in _REMEDIES.items() if self.failures.get(name, 0) > MANY_UNREADABLE * self.n_replies
         ]
         if self.agents:
-            found.append(f"Read as {', '.join(self.agents)}: {self.found}. To score them so: {self.command(run)}")
+            remedy = f"ask with --grounder-agent {shlex.quote(self.agents[0])}" if self.grounds else self.command(run)
+            found.append(f"Read as {', '.join(self.agents)}: {self.found}. To score them so: {remedy}")
         elif self.can_fit:
             found.append("No other agent here reads more of them: docs/agents.md says how to declare one.")
         return found
@@ -123,31 +120,32 @@ def reading_hint(
     missed = [one for one, _ in places if one.element_id is None]
     wrong = [one for one, truth in places if one.element_id not in truth.positives]
     # where the model declined more often than it was not understood, no other agent reads more
-    is_certain = len(unread) > max(MANY_UNREADABLE * len(pairs), len(declined)) or _is_missed(len(missed), len(places))
+    is_unread = len(unread) > max(MANY_UNREADABLE * len(pairs), len(declined))
+    is_certain = is_unread or _is_missed(len(missed), len(places))
     is_declined = bool(declined) and failures.total() > MANY_UNREADABLE * n_replies
-    # a weak model is beside the right element too: then another frame must be far better
-    is_misread = is_certain or _is_missed(len(wrong), len(places))
-    if not is_misread and not is_declined:
-        return None
     own = str(settings.get("agent", settings.get("grounding")))
+    grounds = own in GUI_MODELS and GUI_MODELS[own].grounder is not None
+    agents, found = tuple[str, ...](), ""
+    if not is_unread and 2 * len(wrong) > len(places) >= ENOUGH_PLACES:
+        # only agents that are known here have a name in another frame
+        with suppress(InputError):
+            agents, found = _in_other_numbers(places, own, settings)
     # a place in an agent's numbers has its picture; what a planner describes has none
-    can_fit = is_misread and any(one.groups[-1].shown for one, _ in pairs)
-    can_fit = can_fit and not (own in GUI_MODELS and GUI_MODELS[own].grounder)
-    agents, found = _fitting(pairs, own, settings, 0.0 if is_certain else FAR_BETTER) if can_fit else ((), "")
-    if not agents and not is_certain:
-        if not is_declined:
-            return None
-        wrong, can_fit = [], False
+    can_fit = is_certain and not grounds and any(one.groups[-1].shown for one, _ in pairs)
+    if can_fit and not agents:
+        agents, found = _fitting(pairs, own, settings)
+    if not agents and not is_certain and not is_declined:
+        return None
     read = (unread or missed or wrong) if agents or is_certain else []
     return ReadingHint(
         n_replies=n_replies,
         failures={str(name): n for name, n in failures.items()},
         n_places=len(places),
         n_missed=len(missed),
-        n_wrong=len(wrong),
         quoted=_quoted(read[0].groups[-1].replies[-1] if read else declined[0].detail),
         agents=agents,
         found=found,
+        grounds=grounds,
         can_fit=can_fit,
     )
 
@@ -161,28 +159,60 @@ def _quoted(reply: str) -> str:
     return (line if len(line) <= QUOTED else f"{line[:QUOTED]} ...") or "(empty)"
 
 
-def _fitting(
-    pairs: Sequence[tuple[Prediction, Truth]], own: str, settings: Mapping[str, Any], lead: float
+def _in_other_numbers(
+    pairs: Sequence[tuple[Prediction, Truth]], own: str, settings: Mapping[str, Any]
 ) -> tuple[tuple[str, ...], str]:
-    """The agents that read more of the replies or place more of them, and how much. `own`: the run's agent. `lead`: the share of the replies by which more must
-    be on the right element; 0: none where more are read."""
-    from seeact_offline.runs.agent_fit import BoxTarget, RawReply, agent_fits
+    """The agent that reads as the run's own, but in the frame that the places tell, and how many it has right. `pairs`: those with a place.
+    `own`: the run's agent. Raises InputError for one that is not known here."""
+    from seeact_offline.agents import Unreadable
+    from seeact_offline.agents.screens import Shown
+    from seeact_offline.pages.resizing import MOST_STRETCHED
+    from seeact_offline.runs.frame_fit import WrittenPlace, better_frame
+
+    name = str(settings.get("grounder_agent") or (own in GUI_MODELS and GUI_MODELS[own].grounder) or own)
+    if ".py:" in name:
+        # code that a run names is not loaded: the run may be anybody's
+        return (), ""
+    reader = find_agent(name)[0]
+    places: list[WrittenPlace] = []
+    for one, truth in pairs[:: -(-len(pairs) // MOST_PLACED)]:
+        picture = one.groups[-1].shown
+        if picture is None or truth.picture_size is None or not truth.boxes:
+            continue
+        shown = Shown(truth.picture_size, picture.sent, picture.part)
+        with suppress(Unreadable):
+            acts = reader.read(one.groups[-1].replies[-1])
+            point = reader.fold.fold(acts)[0].point
+            if point is not None and max(shown.sent) <= MOST_STRETCHED * min(shown.sent):
+                is_right = one.point is not None and any(box.contains(*one.point) for box in truth.boxes)
+                places.append(WrittenPlace(point, shown, truth.boxes, is_right))
+    agent = better_frame(places, reader)
+    if agent is None:
+        return (), ""
+    n_right, n_now = sum(place.hits(agent.frame) for place in places), sum(place.is_right for place in places)
+    right = f"{n_right:,} of {counted(len(places), 'place')} in the box of the right element, not {n_now:,}"
+    numbers, own_numbers = (frame.describe(places[0].shown.sent) for frame in (agent.frame, reader.frame))
+    return (agent.name,), f"{right}, as they count {numbers} and not {own_numbers}"
+
+
+def _fitting(
+    pairs: Sequence[tuple[Prediction, Truth]], own: str, settings: Mapping[str, Any]
+) -> tuple[tuple[str, ...], str]:
+    """The agents that read more of the replies or place more of them, and how much."""
+    from seeact_offline.runs.agent_fit import RawReply, agent_fits
 
     tried = pairs[:: -(-len(pairs) // MOST_TRIED)]
     fits = agent_fits(
-        RawReply(
-            one.groups[-1].replies[-1], geometry_of(one, truth, settings), truth.picture_size, BoxTarget(truth.boxes)
-        )
+        RawReply(one.groups[-1].replies[-1], geometry_of(one, truth, settings), truth.picture_size, truth.boxes)
         for one, truth in tried
     )
     best, now = fits.best, fits.row_of(own)
     is_strict = bool(settings.get("strict") or settings.get("strict_reading"))
-    if best is None or (best is now and not is_strict):
+    if best is None:
         return (), ""
-    if now is not None and not is_strict:
-        gained = (best.element or 0.0) - (now.element or 0.0)
-        if gained < lead or (gained <= 0 and best.read <= now.read):
-            return (), ""
+    is_ahead = now is None or (best.element or 0.0, best.read) > (now.element or 0.0, now.read)
+    if not is_ahead and not is_strict:
+        return (), ""
     right = "" if best.element is None else f", {percent(best.element)} % with a place on the right element"
     return best.agents, f"{percent(best.read)} % of {counted(len(tried), 'reply', 'replies')} tried{right}"
 

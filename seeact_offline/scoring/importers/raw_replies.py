@@ -1,6 +1,6 @@
 """Raw replies of a GUI model, JSON lines or a table, read in its agent's language.
 
-Columns: `annotation_id`, `action_uid`, `reply`, and, where they are not as the agent's own rule makes them, `width` and `height`, the
+Columns: `annotation_id`, `action_uid`, `reply` (a text, or a server's whole answer), and, where they are not as the agent's own rule makes them, `width` and `height`, the
 size of the picture as sent, and `left`, `top`, `right` and `bottom`, the part of the page that it showed; without `left` it begins at the page's left edge.
 """
 
@@ -15,7 +15,7 @@ from seeact_offline.agents.screens import Rectangle, Shown
 from seeact_offline.records import InputError, Prediction, Reply, Truth
 from seeact_offline.scoring.importers.answer_table import IDS, table_rows
 from seeact_offline.scoring.importers.importer import Answer, ImportedAnswers, Importer, Problem, Source, WrongFormat
-from seeact_offline.scoring.importers.reading import number, text
+from seeact_offline.scoring.importers.reading import number, reply_text
 
 SIZES = ("width", "height")
 PARTS = ("left", "top", "right", "bottom")
@@ -29,7 +29,7 @@ def read(sources: Mapping[str, Source], agent: str | None = None, strict: bool =
     """`agent`: whose language the replies are in. `strict`: read them as its released code does."""
     source = sources["run"]
     found = table_rows(source, (*IDS, "reply"))
-    if found.rows and not any(text(row.values.get("reply", "-")).strip() for row in found.rows):
+    if found.rows and not any(reply_text(row.values.get("reply", "-")).strip() for row in found.rows):
         raise InputError("run", sentence=f"{source.path} holds no replies")
     columns = {name for row in found.rows for name in row.values}
     if not columns.issuperset((*IDS, "reply")):
@@ -40,7 +40,10 @@ def read(sources: Mapping[str, Source], agent: str | None = None, strict: bool =
     first, problems = found.first_of_each()
     unknown = sorted(columns - {*IDS, "reply", *SIZES, *PARTS})
     return ImportedAnswers(
-        {key: answer_to(text(row.values.get("reply")), language, row.values, strict) for key, row in first.items()},
+        {
+            key: answer_to(reply_text(row.values.get("reply")), language, row.values, strict)
+            for key, row in first.items()
+        },
         [*problems, *(Problem("unknown_column", name, of_step=False) for name in unknown)],
         settings={"agent": code.get("name", agent), **({"agent_digest": code["digest"]} if code else {})},
     )

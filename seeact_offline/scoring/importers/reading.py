@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,8 +83,14 @@ class TextLine:
 
 
 def lines(source: Source) -> Iterator[TextLine]:
-    """The lines that hold anything. Raises InputError for a file that cannot be read."""
-    found = read_named(source.argument, source.path, largest=LARGE).split(b"\n")
+    """The lines that hold anything; of a file that is one list of objects, each as a line. Raises InputError for a file that cannot be read."""
+    content = read_named(source.argument, source.path, largest=LARGE)
+    found = content.split(b"\n")
+    if content.lstrip()[:1] == b"[":
+        with suppress(FormatError):
+            values = read_json(content)
+            if all(isinstance(value, dict) for value in values):
+                found = [json.dumps(value).encode() for value in values] + [b""]
     for number, line in enumerate(found, 1):
         if line.strip():
             words, is_utf8 = decoded(line)
@@ -103,6 +110,35 @@ def text(value: object) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value)
+
+
+def reply_text(value: Any) -> str:
+    """The text of a reply, which may be an answer of OpenAI's, Anthropic's or Ollama's server, a message, its parts, or a dialogue, whose last turn of
+    the assistant counts. Thoughts are left out; calls of tools stay JSON, as does what a model says itself.
+
+    >>> reply_text({"choices": [{"message": {"role": "assistant", "content": [{"type": "text", "text": "B"}]}}]})
+    'B'
+    """
+    with suppress(FormatError):
+        value = read_json(value) if isinstance(value, str) and '"role"' in value else value
+    match value:
+        case {"choices": [first, *_]} | {"message": {"role": _} as first}:
+            parts = [first]
+        case {"output": [*parts]}:
+            pass
+        case {"role": "assistant", "content": content}:
+            parts = [*(content if isinstance(content, list) else [content]), *(value.get("tool_calls") or [])]
+        case [{"role": _}, *_] if all(isinstance(one, dict) and "role" in one for one in value):
+            parts = [one for one in value if one["role"] == "assistant"][-1:]
+        case [str() | {"type": _}, *_]:
+            parts = value
+        case {"type": "text" | "output_text", "text": said}:
+            return text(said)
+        case {"type": "thinking" | "redacted_thinking" | "reasoning"}:
+            return ""
+        case _:
+            return text(value)
+    return "\n".join(filter(None, map(reply_text, parts)))
 
 
 def number(value: object) -> float | None:

@@ -45,6 +45,13 @@ def read(agent: str, text: str) -> tuple[Any, ...]:
         ('fara', '<tool_call>{"name":"computer_use","arguments":{"action":"visit_url","url":"https://x.y"}}</tool_call>', (('goto', None, 'https://x.y'),)),
         ('fara', '<tool_call>{"name":"computer_use","arguments":{"action":"pause_and_memorize_fact","fact":"x"}}</tool_call>', (('wait', None, None),)),
         ('fara', '<tool_call>{"name":"computer_use","arguments":{"action":"input_text","coordinate":[500,300],"text":"abc"}}</tool_call>', (('type', (500.0, 300.0), 'abc'),)),
+        ('fara-1.5', '<tool_call>\n{"name": "computer_use", "arguments": {"action": "read_page_answer_question", "question": "x"}}\n</tool_call>', (('wait', None, None),)),
+        ('fara-1.5', '<tool_call>\n{"name": "computer_use", "arguments": {"action": "ask_user_question", "question": "x"}}\n</tool_call>', (('stop', None, None),)),
+        ('anthropic', '[{"type": "tool_use", "name": "form_input", "input": {"ref": "ref_1", "value": "x"}}]', ('no_marks',)),
+        ('anthropic', '[{"type": "tool_use", "name": "read_page", "input": {"filter": "interactive"}}]', (('wait', None, None),)),
+        ('anthropic', '[{"type": "tool_use", "name": "find", "input": {"query": "search bar"}}]', (('wait', None, None),)),
+        ('qwen3-vl', '{"action": [{"select_dropdown": {"index": 3, "text": "x"}}]}', ('no_marks',)),
+        ('molmo2', '<points coords="1 1 500 300 2 173 600">the fields</points>', ('no_act',)),
         ('glm-4.5v', "Memory: []\nI'll click (somewhere).\n<|begin_of_box|>left_click(start_box='[500,300]', element_info='Button')<|end_of_box|>\nMemory:\n[]", (('click', (500.0, 300.0), None),)),
         ('glm-4.5v', "<|begin_of_box|>type(content='abc, def')<|end_of_box|>", (('type', None, 'abc, def'),)),
         ('glm-4.5v', "<|begin_of_box|>left_double_click(start_box='[500,300]', element_info='')<|end_of_box|>", (('double', (500.0, 300.0), None),)),
@@ -215,6 +222,11 @@ def test_a_documented_reply_is_read(agent: str, text: str, expected: tuple[Any, 
         ("qwen2.5-vl", '```json\n[{"bbox_2d": [404, 208, 604, 408], "label": "x"}]\n```'),
         ("uitars-1.5", "<|box_start|>(504,308)<|box_end|>"),
         ("molmo", '<point x="50.0" y="30.555555" alt="a">a</point>'),
+        ("molmo2", '<points coords="1 1 500 305.55555" alt="a">a</points>'),
+        ("gemini-point", '```json\n[{"point": [305.55555, 500], "label": "x"}]\n```'),
+        ("gemini-point", '[{"box_2d": [205.55555, 400, 405.55555, 600], "label": "x"}]'),
+        ("nova-act", 'think("The field is there.");\nagentClick("<box>208,404,408,604</box>");'),
+        ("pxyx/exact(500,1000):jedi", '{"action": "click", "coordinate": [305.55555, 250]}'),
         ("internvl", "<ref>a</ref><box>[[400, 205.55555, 600, 405.55555]]</box>"),
         ("jedi", '<tool_call>\n{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [504, 308]}}\n</tool_call>'),
         ("px/smart(28):point", "(504,308)"),
@@ -225,7 +237,7 @@ def test_a_documented_reply_is_read(agent: str, text: str, expected: tuple[Any, 
 def test_a_grounder_is_right_by_its_name(grounder: str, reply: str) -> None:
     # a page of 1008 pixels is a multiple of 28, and Gelato's pictures are of 1024
     page = Shown.whole((1024, 1024) if grounder == "gelato" else (1008, 1008))
-    agent, _ = find_agent(grounder, grounds=True)
+    agent, _ = find_agent(grounder)
     place = agent.answer(agent.read(reply), page).place
     assert place is not None
     expected = (512, 320) if grounder == "gelato" else (504, 308)
@@ -320,7 +332,7 @@ def test_a_record_that_contradicts_itself_is_one_sentence(change: dict[str, str]
 @pytest.mark.parametrize("spec", ["px:point", "1000:yaml", "promille:point", "nobody"])
 def test_a_grounder_that_does_not_exist_is_refused(spec: str) -> None:
     with pytest.raises(InputError) as error:
-        find_agent(spec, "grounder_agent", grounds=True)
+        find_agent(spec, "grounder_agent")
     assert error.value.argument == "grounder_agent"
 
 

@@ -68,7 +68,7 @@ def test_blocks_are_those_of_uground(size: tuple[int, int], expected: list[tuple
 
 @given(
     page=st.tuples(SIDES, SIDES), sent=st.tuples(SIDES, SIDES), x=st.floats(0, 1), y=st.floats(0, 1),
-    frame=st.sampled_from([Frame(), Frame(1, 2), Frame(1, 4), Frame(1000)]), top=st.floats(0, 0.9),
+    frame=st.sampled_from([Frame(), Frame(1, 2), Frame(1, 4), Frame(1000), Frame(1000, y_first=True), Frame(y_first=True)]), top=st.floats(0, 0.9),
 )  # fmt: skip
 def test_a_place_survives_within_half_a_unit(
     page: tuple[int, int], sent: tuple[int, int], x: float, y: float, frame: Frame, top: float
@@ -77,6 +77,6 @@ def test_a_place_survives_within_half_a_unit(
     shown = Shown(page, sent, part)
     place = (x * page[0], part[1] + y * (page[1] - part[1]))
     back = shown.to_page(shown.from_page(place, frame), frame)
-    extent = frame.extent(sent)
+    extent = frame.ordered(frame.extent(sent))
     for axis, side in enumerate((part[2] - part[0], part[3] - part[1])):
         assert abs(back[axis] - place[axis]) <= 0.5 * 10**-frame.decimals * side / extent[axis] + 1e-6

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from itertools import pairwise
@@ -19,7 +18,6 @@ from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import Box, Completion, InputError, ShownPicture
-from seeact_offline.runs.watch import Watch
 from tests.tiny_models import save_llava
 
 ASKED = [name for name, agent in GUI_MODELS.items() if name != "uground-grounder"]
@@ -314,25 +312,6 @@ def test_an_agent_is_scored_by_its_own_rules_unless_others_are_named(
 ) -> None:
     _, run = asked(tmp_path, agent, "nothing", protocol=protocol)
     assert run.results["protocol"] == used
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("place", "doubted"), [((300, 300), True), ((900, 300), False)])
-def test_places_in_one_corner_make_a_server_suspect(place: tuple[int, int], doubted: bool, tmp_path: Path) -> None:
-    watch = Notes()
-    model = Recorded(json.dumps({"action": "left_click", "coordinate": place}))
-    so.evaluate(agent="qwen3-vl", model=model, split="cross_website", limit=6, out=tmp_path / "run", watch=watch)
-    assert any("may have shrunk the pictures" in text for text in watch.texts) == doubted
-
-
-class Notes(Watch):
-    """Keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.texts.append(text)
 
 
 @pytest.mark.parametrize("name", ASKED)

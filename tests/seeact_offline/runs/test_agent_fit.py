@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from seeact_offline.agents import GROUNDERS, GUI_MODELS, Agent, Answer
+from seeact_offline.agents import GROUNDERS, GUI_MODELS, Agent
 from seeact_offline.dataset import load_steps
-from seeact_offline.grounding.gui_agent import landed
-from seeact_offline.pages.dom import Page
 from seeact_offline.pages.pointing import visible_centre
 from seeact_offline.records import InputError, Step
-from seeact_offline.runs.agent_fit import AgentFits, PageTarget, RawReply, agent_fits, fit_file
+from seeact_offline.runs.agent_fit import AgentFits, RawReply, agent_fits, fit_file
 from seeact_offline.runs.prepare import picture_size
 from seeact_offline.scoring.importers.raw_replies import shown_of
 
@@ -37,7 +35,6 @@ class KnownStep:
     step: Step
     size: tuple[int, int]
     centre: tuple[float, float]
-    target: PageTarget
 
 
 def known(steps: list[Step]) -> list[KnownStep]:
@@ -46,7 +43,7 @@ def known(steps: list[Step]) -> list[KnownStep]:
         size = picture_size(step)
         centre = visible_centre(step.truth.boxes[0], size) if size and step.truth.boxes else None
         if size is not None and centre is not None:
-            found.append(KnownStep(step, size, centre, PageTarget(step)))
+            found.append(KnownStep(step, size, centre))
     return found
 
 
@@ -69,7 +66,8 @@ def row(agent: Agent, one: KnownStep, wrapping: str = "{}") -> dict[str, Any]:
 def fits(agent: Agent, steps: list[KnownStep], wrapping: str = "{}") -> AgentFits:
     rows = [row(agent, one, wrapping) for one in steps]
     return agent_fits(
-        RawReply(values["reply"], values, one.size, one.target) for values, one in zip(rows, steps, strict=True)
+        RawReply(values["reply"], values, one.size, one.step.truth.boxes, [c.box for c in one.step.candidates if c.box])
+        for values, one in zip(rows, steps, strict=True)
     )
 
 
@@ -105,22 +103,19 @@ def test_the_frame_is_the_one_whose_places_are_on_the_right_elements(website_ste
     assert (wrong.own, wrong.element) == (1.0, 0.0)
 
 
-@pytest.mark.slow
-def test_what_lies_at_a_place_is_what_a_run_of_the_agent_finds(website_steps: list[KnownStep]) -> None:
-    for one in website_steps[:20]:
-        page = Page(one.step.cleaned_html)
-        for x in range(20, one.size[0], 190):
-            for y in range(20, one.size[1], 170):
-                answer = Answer("CLICK", place=(x, y))
-                node = landed(one.step, page, answer)[0]
-                found = one.target.landing(answer, (x, y))
-                assert found == (node is not None, node in one.step.truth.positives)
-
-
 LINES = {
     "objects": '{"reply": "{\\"action\\": \\"left_click\\", \\"coordinate\\": [500, 20]}"}\n' * 3,
     "texts": json.dumps('{"action": "left_click", "coordinate": [500, 20]}') + "\n",
     "lines": '{"action": "left_click", "coordinate": [500, 20]}\n\n{"action": "wait"}\n',
+    "list": '[{"reply": "{\\"action\\": \\"left_click\\", \\"coordinate\\": [500, 20]}"},\n {"reply": {"action": "wait"}}]',
+    "completions": json.dumps(
+        {
+            "choices": [
+                {"message": {"role": "assistant", "content": '{"action": "left_click", "coordinate": [500, 20]}'}}
+            ]
+        }
+    )
+    + "\n",
     "table": 'annotation_id,action_uid,reply\na,b,"{""action"": ""left_click"", ""coordinate"": [500, 20]}"\n',
 }
 
@@ -137,6 +132,7 @@ def test_replies_may_stand_alone(content: str, tmp_path: Path) -> None:
     unknown = found.row_of("qwen2.5-vl")
     assert unknown is not None
     assert unknown.on_page is None
+    assert unknown.lead(replace(unknown, on_page=0.675)) == replace(unknown, on_page=0.675).lead(unknown) == ""
 
 
 def test_pictures_of_known_size_tell_which_places_lie_on_them(tmp_path: Path) -> None:

@@ -13,12 +13,14 @@ import pytest
 from PIL import Image
 
 import seeact_offline as so
+from seeact_offline.agents import AGENTS
 from seeact_offline.records import InputError, Step, StepKey
 from seeact_offline.runs.batches import run_batch
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import without_ignored
 from seeact_offline.runs.importing import ImportedRun, ImportFiles, import_run
 from seeact_offline.sample import DATA
+from seeact_offline.scoring.importers.reading import reply_text
 
 
 def written(path: Path, rows: list[dict[str, Any]]) -> ImportFiles:
@@ -61,6 +63,38 @@ def test_replies_score_as_if_the_agent_had_been_asked_here(dataset: Path, agent:
     run = imported(dataset, tmp_path, rows, agent).run
     for metric in ("element_accuracy", "operation_f1", "step_success_rate"):
         assert run.results[metric] == asked.results[metric]
+
+
+CALL = '{"action": "left_click", "coordinate": [1, 2]}'
+TURN = {"role": "assistant", "content": CALL}
+TOOL = {"function": {"name": "computer_use", "arguments": CALL}}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        CALL,
+        json.loads(CALL),
+        [CALL],
+        [{"type": "text", "text": CALL}],
+        {"choices": [{"index": 0, "message": TURN}]},
+        {"choices": [{"index": 0, "message": {**TURN, "content": None, "tool_calls": [TOOL]}}]},
+        {
+            "output": [
+                {"type": "reasoning", "summary": []},
+                {**TURN, "content": [{"type": "output_text", "text": CALL}]},
+            ]
+        },
+        {**TURN, "content": [{"type": "thinking", "thinking": "2"}, {"type": "tool_use", "input": json.loads(CALL)}]},
+        {"model": "m", "message": TURN},
+        [{"role": "user", "content": "?"}, {**TURN, "content": "wait()"}, {"role": "user", "content": "?"}, TURN],
+    ],
+)
+def test_a_reply_may_be_all_that_a_server_gave(reply: Any) -> None:
+    texts = [json.dumps(reply)] if "role" in json.dumps(reply) else []
+    for written in (reply, *texts):
+        acts = AGENTS["qwen3-vl"].read(reply_text(written))
+        assert [(act.kind, act.place) for act in acts] == [("click", (1, 2))]
 
 
 @pytest.mark.slow
