@@ -36,6 +36,8 @@ class Style:
     reads: str
     """The name of its notation of calls, or `place` for a reply that is a place."""
     write: Template
+    sign: str = ""
+    """A pattern that every reply in it has; without one, others that are read alike cannot be told from it."""
 
 
 def _call(click: str, typing: str, around: str, joined: str = "; ") -> Style:
@@ -92,7 +94,9 @@ STYLES: Mapping[str, Style] = {
     "tabs": Style("fields", Template(_TABS % ("CLICK", ""), _TABS % ("TYPE", "\tvalue:VALUE"))),
     "code": _call("pyautogui.click(x=X, y=Y)", "pyautogui.write(message='VALUE')", "```python\n{}\n```", "\n"),
     "navigator": Style(
-        "json", Template(_NAVIGATOR % ("click", ""), _NAVIGATOR % ("write", '"content": VALUE, '), quoted=in_json)
+        "json",
+        Template(_NAVIGATOR % ("click", ""), _NAVIGATOR % ("write", '"content": VALUE, '), quoted=in_json),
+        r"_element|\"x\"\s*:",
     ),
     "keys": Style("json", Template(_KEYS % "", _KEYS % ', "TYPE": VALUE', quoted=in_json)),
     **{name: Style("place", Template(form)) for name, form in _PLACES.items()},
@@ -137,7 +141,11 @@ def gui_model(
     own = dict(verbs or {})
     reads = reader
     if reads is None:
-        reads = _read_place if style.reads == "place" else partial(acts_in, notations=(style.reads,), verbs=own)
+        reads = (
+            _read_place
+            if style.reads == "place"
+            else partial(acts_in, notations=(style.reads,), verbs=own, sign=style.sign)
+        )
     speaks = frozenset({"CLICK", "TYPE"} if style.write.typing else {"CLICK"})
     spoken = {"speaks": speaks, "speaks_value": speaks & {"TYPE"}}
     return Agent(
