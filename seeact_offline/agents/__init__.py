@@ -17,37 +17,27 @@ if TYPE_CHECKING:
     from seeact_offline.agents.agent_record import Agent, View
     from seeact_offline.agents.declared import gui_model
 
-_GUI_MODELS = {
-    "qwen2.5-vl": "qwen:QWEN_2_5_VL", "qwen3-vl": "qwen:QWEN_3_VL", "uground": "uground_agent:UGROUND",
-    "uground-blind": "uground_agent:UGROUND_BLIND", "seeact-planner": "uground_agent:SEEACT_PLANNER",
-    "uground-grounder": "uground_agent:UGROUND_GROUNDER", "uitars": "uitars:UITARS",
-    "uitars-1.5": "uitars:UITARS_1_5", "aguvis": "pyautogui:AGUVIS", "opencua": "pyautogui:OPENCUA",
-    "showui": "literals:SHOWUI", "seeclick": "literals:SEECLICK", "osatlas": "point_verbs:OSATLAS",
-    "holo1": "point_verbs:HOLO1", "holo1.5": "point_verbs:HOLO1_5", "screensuite": "point_verbs:SCREENSUITE",
-    "anthropic": "qwen:ANTHROPIC", "openai": "qwen:OPENAI", "gemini": "qwen:GEMINI", "qwen3.5": "recent:QWEN_3_5",
-    "uitars-2": "recent:UITARS_2", "seed1.5-vl": "recent:SEED_VL", "holo2": "recent:HOLO2", "fara": "recent:FARA",
-    "fara-1.5": "recent:FARA_1_5",
-    "mai-ui": "recent:MAI_UI", "glm-4.5v": "recent:GLM_4_5V", "ui-venus": "recent:UI_VENUS",
-    "gui-owl": "recent:GUI_OWL", "evocua": "recent:EVOCUA", "evocua-s1": "recent:EVOCUA_S1",
-    "kimi-vl": "recent:KIMI_VL", "cogagent": "recent:COGAGENT", "gelab": "recent:GELAB",
-    "agentcpm-gui": "recent:AGENTCPM",
-}  # fmt: skip
-_GROUNDERS = {
-    "gta1": "grounders:GTA1", "gelato": "grounders:GELATO", "ui-ins": "grounders:UI_INS",
-    "infigui-g1": "grounders:INFIGUI_G1", "molmo": "grounders:MOLMO", "molmo2": "grounders:MOLMO_2",
-    "internvl": "grounders:INTERNVL", "jedi": "grounders:JEDI", "gemini-point": "grounders:GEMINI_POINT",
-    "nova-act": "grounders:NOVA_ACT",
-}  # fmt: skip
-_WEB_AGENTS = ("webvoyager", "webvoyager-text", "visualwebarena", "openwebvoyager")
-
-GUI_MODELS = Doors({name: f"seeact_offline.agents.{place}" for name, place in _GUI_MODELS.items()})
-"""Agents that name places, by name, in the order in which docs and help list them; each loads when it is looked up."""
-GROUNDERS = Doors({name: f"seeact_offline.agents.{place}" for name, place in _GROUNDERS.items()})
-"""Agents that answer a description with a place, beside `uground-grounder`."""
-AGENTS = Doors(
-    GUI_MODELS.data
-    | {name: f"seeact_offline.web_agents.systems:{name.replace('-', '_').upper()}" for name in _WEB_AGENTS}
+_GUI_MODELS = (
+    "qwen2.5-vl qwen3-vl uground uground-blind seeact-planner uground-grounder uitars uitars-1.5 aguvis opencua "
+    "showui seeclick osatlas holo1 holo1.5 screensuite anthropic openai gemini qwen3.5 uitars-2 seed1.5-vl "
+    "holo2 fara fara-1.5 mai-ui glm-4.5v ui-venus gui-owl evocua evocua-s1 kimi-vl cogagent gelab agentcpm-gui"
 )
+_GROUNDERS = "gta1 gelato ui-ins infigui-g1 molmo molmo2 internvl jedi gemini-point nova-act"
+_WEB_AGENTS = "webvoyager webvoyager-text visualwebarena openwebvoyager"
+
+
+def _doors(module: str, names: str) -> dict[str, str]:
+    """Names -> the constants of a module that are called like them."""
+    return {
+        name: f"seeact_offline.{module}:{name.upper().replace('-', '_').replace('.', '_')}" for name in names.split()
+    }
+
+
+GUI_MODELS = Doors(_doors("agents.models", _GUI_MODELS))
+"""Agents that name places, by name, in the order in which docs and help list them; each loads when it is looked up."""
+GROUNDERS = Doors(_doors("agents.models", _GROUNDERS))
+"""Agents that answer a description with a place, beside `uground-grounder`."""
+AGENTS = Doors(GUI_MODELS.data | _doors("web_agents.systems", _WEB_AGENTS))
 """Every agent by its name; the web agents, which name labels of what they are shown, come last."""
 
 __all__ = [
@@ -81,7 +71,7 @@ def find_agent(spec: str, argument: str = "agent") -> tuple[Agent, dict[str, str
     for known in (GUI_MODELS, GROUNDERS):
         if spec in known:
             return known[spec], {}
-    from seeact_offline.agents.grounders import framed_agent
+    from seeact_offline.agents.declared import framed_agent
 
     if (made := framed_agent(spec, argument)) is not None:
         return made, {}

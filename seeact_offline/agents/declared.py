@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
+from seeact_offline.agents import GROUNDERS, GUI_MODELS
 from seeact_offline.agents.acts import Act, Kind
 from seeact_offline.agents.agent_record import Agent, Reader, View
 from seeact_offline.agents.notations import acts_in, place_in_reply
-from seeact_offline.agents.qwen import WRITE_QWEN
 from seeact_offline.agents.screens import Frame, Resize
-from seeact_offline.agents.uitars import WRITE_GENERAL
 from seeact_offline.agents.writing import Template, Writer, in_json
 from seeact_offline.records import InputError
 from seeact_offline.replies.calls import escape
@@ -49,6 +48,15 @@ def _parameters(*pairs: tuple[str, str]) -> str:
     return f"<tool_call>\n<function=computer_use>\n{inside}</function>\n</tool_call>"
 
 
+WRITE_QWEN = Template(
+    '<tool_call>\n{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [X, Y]}}\n</tool_call>',
+    '<tool_call>\n{"name": "computer_use", "arguments": {"action": "type", "text": VALUE}}\n</tool_call>',
+    quoted=in_json,
+)
+WRITE_GENERAL = Template(
+    "click(start_box='(X,Y)')", "type(content='VALUE')", around="Action: {}", joined="\n\n", quoted=escape
+)
+"""The general form of version 1.5."""
 _NAVIGATOR = '{"thought": "", "action": {"action": "%s_element_abs", %s"element": "", "x": X, "y": Y}}'
 _TABS = "explain:why\taction:%s\tpoint:X,Y%s\tsummary:"
 _KEYS = '{"thought": "", "POINT": [X, Y]%s}'
@@ -213,3 +221,25 @@ def _prompt(style: Style, frame: str) -> str:
         f"{asked}\n\nX and Y are {numbers}. To fill a field, click on it and type in the same reply.\n\n"
         "Task: {{task}}\n\nPrevious actions:\n{{history|None}}"
     )
+
+
+def framed_agent(spec: str, argument: str) -> Agent | None:
+    """The agent that `FRAME:NOTATION` or `FRAME/RULE:NOTATION` names, where an agent's name may stand for NOTATION: it then reads as that one,
+    in another frame. None for a text of another form. Raises InputError.
+
+    >>> framed_agent("1000:point_2d", "grounder_agent").read('{"point_2d": [500, 250]}')
+    (Act(kind='click', place=(500.0, 250.0), text=None),)
+    >>> framed_agent("px/exact(640,400):qwen3-vl", "agent").frame.describe((1280, 800))
+    'pixels of 640 x 400'
+    """
+    counted, colon, notation = spec.rpartition(":")
+    frame, _, resize = counted.partition("/")
+    known: Mapping[str, Agent] = GUI_MODELS if notation in GUI_MODELS else GROUNDERS
+    if not colon or counted.endswith(".py") or (frame not in FRAMES and notation not in (*STYLES, *known)):
+        return None
+    try:
+        if notation in known:
+            return replace(known[notation], name=spec, frame=frame_of(spec, frame, resize))
+        return gui_model(spec, source="as named", frame=frame, resize=resize, notation=notation)
+    except InputError as error:
+        raise InputError(argument, sentence=str(error)) from None
