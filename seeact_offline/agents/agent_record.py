@@ -12,7 +12,7 @@ from typing import Literal
 from seeact_offline.agents.acts import Act, Answer, Fold, Kind, Unreadable, answer_of
 from seeact_offline.agents.notations import acts_in, boxes
 from seeact_offline.agents.screens import Frame, Point, Resize, Shown, Size
-from seeact_offline.agents.writing import Writer
+from seeact_offline.agents.templates import Writer
 from seeact_offline.records import ShownPicture
 from seeact_offline.replies.answer_text import answer_text
 

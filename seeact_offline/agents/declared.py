@@ -17,7 +17,7 @@ from seeact_offline.agents.acts import Act, Kind
 from seeact_offline.agents.agent_record import Agent, Reader, View
 from seeact_offline.agents.notations import acts_in, place_in_reply
 from seeact_offline.agents.screens import Frame, Resize
-from seeact_offline.agents.writing import Template, Writer, in_json
+from seeact_offline.agents.templates import Template, Writer, in_json
 from seeact_offline.records import InputError
 from seeact_offline.replies.calls import escape
 

@@ -17,13 +17,13 @@ from seeact_offline.agents.agent_record import Agent, View
 from seeact_offline.agents.declared import WRITE_GENERAL, WRITE_QWEN, gui_model
 from seeact_offline.agents.notations import acts_in, place_in_reply
 from seeact_offline.agents.screens import Frame, Point, Resize
+from seeact_offline.agents.templates import Template, in_json
 from seeact_offline.agents.verbs import Declined, Several
-from seeact_offline.agents.writing import Template, in_json
 from seeact_offline.replies.calls import escape, json_in, place_of
 from seeact_offline.replies.decided import DECLINED
+from seeact_offline.replies.field_values import operation_in, value_in
 from seeact_offline.replies.fields import ACTION, ELEMENT, VALUE
 from seeact_offline.replies.final_answer import final_fields
-from seeact_offline.replies.operation import operation_in, value_in
 
 SMART = Resize("smart", 28, 3_136, 12_845_056)
 _CLICK_TYPE: dict[str, Any] = {"speaks": frozenset({"CLICK", "TYPE"}), "speaks_value": frozenset({"TYPE"})}

@@ -28,7 +28,7 @@ from seeact_offline.agents.verbs import (
 )
 from seeact_offline.replies.calls import calls_in, json_in, json_spans, loads, parse, place_of, unquoted
 from seeact_offline.replies.decided import DECLINED, SEVERAL, set_aside, stands_alone, takes_back
-from seeact_offline.replies.operation import is_placeholder
+from seeact_offline.replies.field_values import is_placeholder
 from seeact_offline.replies.points import read_point as find_point
 
 Verbs = Mapping[str, Kind] | None

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from seeact_offline.records import OPERATIONS, GroundingReply, letter
-from seeact_offline.replies.element import letter_index
+from seeact_offline.replies.field_values import letter_index
 from seeact_offline.replies.final_answer import GROUNDINGS, PARSE_FAILURES, parse_grounding_reply
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"
