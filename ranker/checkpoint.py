@@ -9,10 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
 from typing import Any, Literal, cast, get_args
 
 from ranker.errors import RankerError
@@ -55,9 +54,6 @@ OVERFLOWS_IN_FP16 = ("deberta", "deberta-v2")
 
 POSITIVE_NAMES = ("positive", "relevant", "match", "yes", "true")
 """Names of labels for a pair that belongs together."""
-
-ANSWER_S = 4.0
-"""Seconds that the hub has to answer; its own client tries for minutes."""
 
 TRIAL = ("alpha one", "two beta gamma")
 """A pair of texts to try a checkpoint with."""
@@ -119,27 +115,25 @@ def open_checkpoint(model: str | Path, device: str | None, dtype: str, pair_orde
 
 def open_base(base: str | Path) -> tuple[Any, Any]:
     """A model with one label to train from, in float32, and its tokenizer. Raises RankerError if there is none."""
-    folder = Path(os.path.expanduser(base))
-    folder = folder if folder.is_dir() else _snapshot(str(base))
+    folder = find_folder(base)
     _, content = read_settings(folder, base)
     # The head is new if the base has none, or one for other labels.
     model, _ = _load_model(folder, base, content, "float32", num_labels=1)
     return model, _load_tokenizer(folder, base)
 
 
-def open_tokenizer(name: str) -> Any:
-    """The tokenizer of a folder or hub id, of any kind of model. Raises RankerError if there is none."""
+def open_tokenizer(folder: Path) -> Any:
+    """The tokenizer in a folder, of any kind of model. Raises RankerError if there is none."""
     # First, so that a missing package is an ImportError.
     from transformers import AutoTokenizer
 
-    here = Path(name).is_dir()
-    check_tokenizer(Path(name) if here else _download(name, ["config.json", "tokenizer_config.json"]), name)
-    with one_sentence(f"the tokenizer of {name} to load"):
-        return AutoTokenizer.from_pretrained(name, trust_remote_code=False, local_files_only=here)
+    check_tokenizer(folder, folder)
+    with one_sentence(f"the tokenizer of {folder} to load"):
+        return AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
 
 
 def find_folder(model: str | Path) -> Path:
-    """The given folder, or the local snapshot of a hub id: downloaded at first use, found offline afterwards."""
+    """The given folder, or that of the hub's OWNER/NAME or OWNER/NAME@REVISION, by the hub's own client."""
     folder = Path(os.path.expanduser(model))
     if folder.is_dir():
         return folder
@@ -192,34 +186,15 @@ def _download(model: str, patterns: list[str]) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
-    answers = _hub_answers()
+    name, _, revision = model.partition("@")
     try:
-        # without an answer, the snapshot that was downloaded before serves
         return Path(
-            snapshot_download(model, allow_patterns=patterns, ignore_patterns=["*/*"], local_files_only=not answers)
+            snapshot_download(name, revision=revision or None, allow_patterns=patterns, ignore_patterns=["*/*"])
         )
     except (HfHubHTTPError, HFValidationError, OSError, ValueError) as error:
-        reason = f"{type(error).__name__}: {first_line(error)}" if answers else "it does not answer"
+        reason = f"{type(error).__name__}: {first_line(error)}"
         found = f"{model}, which is no folder here and could not be had from the hub ({reason})"
         raise RankerError("model", "a folder or hub id", found) from error
-
-
-def _hub_answers() -> bool:
-    """Asks the hub, through whatever proxy is set, and waits for ANSWER_S."""
-    from huggingface_hub import constants, get_session
-
-    answers: list[Any] = []
-
-    def ask() -> None:
-        # whatever the error is: it does not answer
-        with suppress(Exception):
-            answers.append(get_session().head(constants.ENDPOINT, timeout=ANSWER_S))
-
-    # in a thread, because looking up a name has no timeout
-    asking = Thread(target=ask, daemon=True)
-    asking.start()
-    asking.join(ANSWER_S)
-    return bool(answers)
 
 
 def _choose_device(device: str | None) -> str:

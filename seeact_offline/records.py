@@ -154,6 +154,8 @@ class StepError(SeeActError):
 
     stage: Stage | None = None
     """The type of the error decides. None for one that was read from a file, where its name decides (`Prediction.stage`)."""
+    ranked: tuple[str, ...] = ()
+    """The step's best candidates, where they could be ranked all the same."""
 
     def __init__(self, name: str, detail: str = "") -> None:
         super().__init__(f"{name}: {detail}" if detail else name)

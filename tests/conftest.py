@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 
 from seeact_offline.files import redaction
+from tests.hub_server import HubServer
 
 REPO = Path(__file__).resolve().parents[1]
 SHARED_DATA = REPO.parent / "shared" / "data"
@@ -99,6 +100,23 @@ def own_cache(caches: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = Path(mkdtemp(dir=caches))
     monkeypatch.setenv("SEEACT_CACHE", str(folder))
     return folder
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
+    """A hub of this test's own, for its client in this process."""
+    from huggingface_hub import constants
+
+    from seeact_offline.files import hub as client
+
+    with HubServer() as server:
+        template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, server.url)
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        monkeypatch.setattr(constants, "ENDPOINT", server.url)
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hf" / "hub"))
+        monkeypatch.setattr(client, "ANSWER_S", 1.0)
+        yield server
+    client._open_repo.cache_clear()
 
 
 @pytest.fixture(autouse=True)

@@ -23,8 +23,10 @@ from pathlib import Path
 from types import FrameType
 
 from seeact_offline import __version__
+from seeact_offline.cli.downloads import Downloads
 from seeact_offline.cli.output import fail, lasting_output, note, say
 from seeact_offline.cli.parser import Parser
+from seeact_offline.files import hub
 from seeact_offline.files.extras import CHECKOUT, install_command
 from seeact_offline.records import InputError, SeeActError
 
@@ -119,6 +121,7 @@ def _run_verb(words: Sequence[str]) -> int:
     if unknown:
         args.verb_parser.unknown(unknown)
     _show_library_logs(args.log_level)
+    hub.listener = Downloads()
     _hide_secrets(args)
     try:
         return int(args.run(args))

@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     if speaks:
         note(f"{counted(sum(bool(group.positives) for group in groups), 'step')} to train on")
     try:
-        base = SmallModel() if args.small else args.base
+        base = SmallModel() if args.small else _base(args.base)
         with _Training(speaks) as progress:
             result = train(
                 groups, args.out, settings, base=base, resume=args.resume,
@@ -134,6 +134,15 @@ class _Training:
         self._done = done
 
 
+def _base(name: str) -> str | Path:
+    """The folder of a base on the hub; any other name as it is. Raises InputError."""
+    from seeact_offline.files import hub
+    from seeact_offline.ranking.rankers import checkpoint_folder, is_on_hub
+
+    with hub.errors_as(InputError, "base"):
+        return checkpoint_folder(name) if is_on_hub(name) else name
+
+
 def _read(args: argparse.Namespace, speaks: bool) -> list[PairGroup]:
     """The texts of every readable step; of several processes, each reads its part. Pages are released as soon as their texts are made."""
     from seeact_offline.ranking.pair_groups import to_group
@@ -144,7 +153,7 @@ def _read(args: argparse.Namespace, speaks: bool) -> list[PairGroup]:
     if n > 1:
         own = split.only(split.tasks[place * len(split.tasks) // n : (place + 1) * len(split.tasks) // n])
     if speaks:
-        note(f"reading {extent(split, args.dataset)}")
+        note(f"reading {extent(split)}")
     groups = []
     with StepProgress(len(own.keys), "reading") if speaks else nullcontext() as progress:
         for step in own.steps():

@@ -40,15 +40,19 @@ def plan_rows(
     return plan
 
 
-def in_order(batches: Iterable[pa.RecordBatch], order: Sequence[int], where: str) -> Iterator[pa.RecordBatch]:
+def in_order(
+    batches: Iterable[tuple[int, pa.RecordBatch]], order: Sequence[int], where: str
+) -> Iterator[pa.RecordBatch]:
     """Yields the rows at the positions `order` of a stream, one row a batch. Reads the stream once, no further than needed.
+
+    `batches`: each with the position of its first row.
 
     A row that comes before its turn waits on disk, as a small Arrow stream with its own schema.
     """
     import pyarrow as pa
 
     wanted = set(order)
-    stream = enumerate(batch.slice(at, 1) for batch in batches for at in range(batch.num_rows))
+    stream = ((start + at, batch.slice(at, 1)) for start, batch in batches for at in range(batch.num_rows))
     spans: dict[int, tuple[int, int]] = {}
     # no file is made before the first row has to wait
     with tempfile.SpooledTemporaryFile(max_size=1, prefix="seeact-rows-") as waiting:

@@ -6,17 +6,19 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate, pairwise, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..files.digest import cached_digest, cached_file_digest
 from ..records import DatasetError
 from .order import in_order
-from .rows import REQUIRED_COLUMNS, Row
+from .rows import LIGHT_COLUMNS, REQUIRED_COLUMNS, Row
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -88,52 +90,88 @@ class Files(Source):
 
 @dataclass(frozen=True, slots=True)
 class ParquetFiles(Files):
-    """Parquet files, read page by page."""
+    """Parquet files, read page by page; files and row groups without a row that is asked for are passed over."""
 
     def columns(self) -> list[str]:
         """The columns that every file has. Raises DatasetError naming a file that lacks a required one."""
-        import pyarrow.parquet as pq
-
         schemas = []
         for path in self.paths:
             with _naming(path):
-                schemas.append(list(pq.read_schema(path).names))
+                schemas.append(self._names(path))
             check_names(schemas[-1], REQUIRED_COLUMNS, str(path))
         return [name for name in schemas[0] if all(name in names for names in schemas)]
 
     def count(self) -> int:
-        import pyarrow.parquet as pq
-
-        total = 0
-        for path in self.paths:
-            with _naming(path):
-                total += pq.read_metadata(path).num_rows
-        return total
+        return sum(map(self._n_rows, self.paths))
 
     def picture_paths(self) -> Iterator[str]:
         for row in self.light(["screenshot.path"]):
             yield from _path_of(row.get("screenshot"))
 
     def light(self, columns: Sequence[str]) -> Iterator[Row]:
-        for batch in self._batches(columns, _LIGHT_BATCH_ROWS):
-            yield from (_row_at(batch, at) for at in range(batch.num_rows))
+        for path in self.paths:
+            for _, batch in self._batches(self.light_file(path, columns), columns, _LIGHT_BATCH_ROWS):
+                yield from (_row_at(batch, at) for at in range(batch.num_rows))
 
     def rows(self, columns: Sequence[str], order: Sequence[int]) -> Iterator[Row]:
-        for batch in in_order(self._batches(columns, _BATCH_ROWS), order, self.name):
+        for batch in in_order(self._wanted(columns, sorted(order)), order, self.name):
             yield _row_at(batch, 0)
 
-    def _batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+    def light_file(self, path: Path, columns: Sequence[str] = LIGHT_COLUMNS) -> Path:
+        """A file with these columns of the rows of `path`."""
+        return path
+
+    def whole_file(self, path: Path, following: Path | None = None) -> Path:
+        """The file with all columns. `following`: the one that will be asked for next."""
+        return path
+
+    def _names(self, path: Path) -> list[str]:
+        import pyarrow.parquet as pq
+
+        return list(pq.read_schema(path).names)
+
+    def _n_rows(self, path: Path) -> int:
+        import pyarrow.parquet as pq
+
+        with _naming(path):
+            return int(pq.read_metadata(self.light_file(path)).num_rows)
+
+    def _wanted(self, columns: Sequence[str], positions: Sequence[int]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The batches that hold any of these positions, in ascending order, with the position of their first row."""
+        starts = [0, *accumulate(map(self._n_rows, self.paths))]
+        spans = [(path, start, end) for path, (start, end) in zip(self.paths, pairwise(starts), strict=True)]
+        spans = [span for span in spans if _holds(positions, *span[1:])]
+        for (path, start, _), following in zip_longest(spans, spans[1:]):
+            file = self.whole_file(path, following[0] if following else None)
+            inside = [position - start for position in positions]
+            for at, batch in self._batches(file, columns, _BATCH_ROWS, inside):
+                yield start + at, batch
+
+    def _batches(
+        self, path: Path, columns: Sequence[str], batch_rows: int, wanted: Sequence[int] | None = None
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        for path in self.paths:
-            with _naming(path), pq.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False) as file:
-                for group in range(file.num_row_groups):
-                    yield from file.iter_batches(
-                        batch_size=batch_rows, row_groups=[group], columns=list(columns), use_threads=False
-                    )
-                    # a row group's dictionaries of pages and pictures may take 400 MB: free them before the next group's
-                    pa.default_memory_pool().release_unused()
+        at = 0
+        with _naming(path), pq.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False) as file:
+            for group in range(file.num_row_groups):
+                n_rows = file.metadata.row_group(group).num_rows
+                if wanted is not None and not _holds(wanted, at, at + n_rows):
+                    at += n_rows
+                    continue
+                for batch in file.iter_batches(
+                    batch_size=batch_rows, row_groups=[group], columns=list(columns), use_threads=False
+                ):
+                    yield at, batch
+                    at += batch.num_rows
+                # a row group's dictionaries of pages and pictures may take 400 MB: free them before the next group's
+                pa.default_memory_pool().release_unused()
+
+
+def _holds(positions: Sequence[int], start: int, end: int) -> bool:
+    """Tells whether any of the ascending positions is from `start` up to, but not at, `end`."""
+    return bisect_left(positions, start) < bisect_left(positions, end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +280,7 @@ class StreamedTable(DatasetsTable):
 
     def rows(self, columns: Sequence[str], order: Sequence[int]) -> Iterator[Row]:
         table = self.table.select_columns(list(columns)).with_format("arrow")
-        batches = (batch for part in table.iter(batch_size=1) for batch in part.to_batches())
+        batches = enumerate(batch for part in table.iter(batch_size=1) for batch in part.to_batches())
         for batch in in_order(batches, order, self.name):
             yield _row_at(batch, 0)
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
+from ..files import hub
 from ..records import DatasetError
-from .readers import JsonlFiles, MappedTable, ParquetFiles, Source, StreamedTable, check_names, first_line
+from .readers import JsonlFiles, MappedTable, ParquetFiles, Source, StreamedTable, check_names
 from .recorded import RECORDED_COLUMNS
 from .rows import ALSO_RIGHT, OPTIONAL_COLUMNS, RAW_HTML, REQUIRED_COLUMNS
 
@@ -24,14 +23,8 @@ SPLITS = {
 """Name of a split -> name of its files on the hub."""
 TEST_SPLITS = ("cross_task", "cross_website", "cross_domain")
 ALL = "all"
-ANSWER_S = 4.0
-"""Seconds in which the hub has to answer."""
-
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _FILE_NAME = re.compile(rf"({'|'.join([*SPLITS, *SPLITS.values()])})(?:[-_.].*)?\.(parquet|jsonl)")
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.")
-_HUB_BATCH_ROWS = 32
-"""Rows converted at once after a download; by default the library takes a whole row group."""
 _ANYWHERE = Path("/")
 
 
@@ -39,7 +32,7 @@ def open_sources(dataset: Any, split: str, *, raw_html: bool = False) -> list[So
     """The sources of a canonical split, several for `all`. A file or a single table is taken as the split asked for."""
     splits = TEST_SPLITS if split == ALL else (split,)
     is_named = isinstance(dataset, (str, os.PathLike))
-    sources = _open_named(dataset, splits, raw_html) if is_named else _open_object(dataset, splits)
+    sources = _open_named(dataset, splits) if is_named else _open_object(dataset, splits)
     needed = [*REQUIRED_COLUMNS, *([RAW_HTML] if raw_html else [])]
     for source in sources:
         check_names(source.columns(), needed, source.name)
@@ -57,7 +50,7 @@ def wanted_columns(source: Source, raw_html: bool) -> list[str]:
     ]
 
 
-def _open_named(dataset: str | os.PathLike[str], splits: Sequence[str], raw_html: bool) -> list[Source]:
+def _open_named(dataset: Any, splits: Sequence[str]) -> list[Source]:
     if dataset == "sample":
         from ..sample import DATA
 
@@ -74,13 +67,24 @@ def _open_named(dataset: str | os.PathLike[str], splits: Sequence[str], raw_html
 
             return [open_recut(path, SPLITS[splits[0]] if len(splits) == 1 else "")]
         return [_files([path], str(path), path.parent)]
-    if isinstance(dataset, str) and _HUB_ID.fullmatch(dataset):
-        return [_open_hub(dataset, split, raw_html) for split in splits]
+    if is_on_hub(dataset):
+        return [_open_hub(dataset, split) for split in splits]
     raise DatasetError(
         "dataset",
         "sample, a folder, a .parquet, .jsonl or .json file, or a hub id",
         f"{str(dataset)!r}: there is no such folder or file",
     )
+
+
+def is_on_hub(dataset: Any) -> bool:
+    """Tells, without opening it, whether a data set is one of the hub: nothing here has its name."""
+    return isinstance(dataset, str) and hub.is_spec(dataset) and not os.path.exists(dataset)
+
+
+def pinned(dataset: Any) -> Any:
+    """The data set, of the hub with the commit that it means now. Raises DatasetError."""
+    with hub.errors_as(DatasetError, "dataset"):
+        return hub.pinned("dataset", dataset) if is_on_hub(dataset) else dataset
 
 
 def is_recut(dataset: Any) -> bool:
@@ -110,14 +114,18 @@ def _open_folder(folder: Path, split: str) -> Source:
         raise DatasetError(
             "dataset", sentence=f"{folder} has {split} as .parquet and as .jsonl; keep one, or name the file"
         )
-    # half a split scored as a whole one would give a wrong figure that looks right
-    totals = {int(match[2]) for match in map(_SHARD.search, (path.name for path in paths)) if match}
-    if totals and len(paths) != max(totals):
+    _check_whole([path.name for path in paths], split, str(paths[0].parent))
+    return _files(paths, f"{split} of {folder}", folder)
+
+
+def _check_whole(names: Sequence[str], split: str, where: str) -> None:
+    """Raises DatasetError for half a split: scored as a whole one it would give a wrong figure that looks right."""
+    totals = {int(match[2]) for match in map(_SHARD.search, names) if match}
+    if totals and len(names) != max(totals):
         raise DatasetError(
             "dataset",
-            sentence=f"{paths[0].parent} has {len(paths)} of {max(totals)} files of {split}; fetch the others, or name one file to use it alone",
+            sentence=f"{where} has {len(names)} of {max(totals)} files of {split}; fetch the others, or name one file to use it alone",
         )
-    return _files(paths, f"{split} of {folder}", folder)
 
 
 def split_of_file(name: str) -> str | None:
@@ -159,65 +167,22 @@ def _open_object(dataset: Any, splits: Sequence[str]) -> list[Source]:
     raise DatasetError("dataset", "a path, a hub id or a `datasets` object", f"a {type(dataset).__name__}")
 
 
-def _open_hub(hub_id: str, split: str, raw_html: bool) -> Source:
-    """Downloads the files of this one split; without `data_files` the library would fetch and convert every split. The recorder's
-    columns and `also_right` are not read: the library wants each column that it is asked for to exist.
+def _open_hub(spec: str, split: str) -> Source:
+    """The files of this one split. Raises DatasetError."""
+    from .hub_files import HubFiles
 
-    If the hub does not answer, an earlier download is used, without repeated attempts.
-    """
-    import datasets
-
-    hub_split = SPLITS[split]
-    expected = "a folder or a data set of the hub"
-    with _offline_if_silent() as answers:
-        try:
-            table = datasets.load_dataset(
-                hub_id,
-                split=hub_split,
-                columns=[*REQUIRED_COLUMNS, *OPTIONAL_COLUMNS, *([RAW_HTML] if raw_html else [])],
-                data_files={hub_split: f"**/{hub_split}-*.parquet"},
-                batch_size=_HUB_BATCH_ROWS,
-                verification_mode="no_checks",
-            )
-        except datasets.exceptions.DataFilesNotFoundError as error:
-            found: list[str] = []
-            # for the message only, so failing to get them is no second error
-            with suppress(OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError):
-                found = list(datasets.get_dataset_split_names(hub_id))
-            raise _no_split(split, hub_id, found) from error
-        except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
-            reason = "it was not downloaded before, and the hub does not answer"
-            if answers:
-                reason = f"and the hub gave no such data set: {first_line(error)}"
-            raise DatasetError("dataset", expected, f"{hub_id!r}: there is no such folder, {reason}") from error
-    return _table(table, f"{split} of {hub_id}", None)
-
-
-@contextmanager
-def _offline_if_silent() -> Iterator[bool]:
-    """Keeps the hub's libraries offline inside if the hub does not answer within ANSWER_S. Yields whether it answers."""
-    import datasets
-    from huggingface_hub import constants, get_session
-
-    answers: list[bool] = []
-
-    def ask() -> None:
-        # any error means the same: the hub does not answer
-        with suppress(Exception):
-            get_session().head(constants.ENDPOINT, timeout=ANSWER_S)
-            answers.append(True)
-
-    # in a thread, because looking up a name has no timeout
-    thread = Thread(target=ask, daemon=True)
-    thread.start()
-    thread.join(ANSWER_S)
-    before = constants.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE
-    if not answers:
-        constants.HF_HUB_OFFLINE = datasets.config.HF_HUB_OFFLINE = True
-    try:
-        yield bool(answers)
-    finally:
-        constants.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE = before
+    with hub.errors_as(DatasetError, "dataset"):
+        repo = hub.open_repo("dataset", spec)
+    of_splits: dict[str, list[hub.HubFile]] = {}
+    for file in repo.files:
+        name = file.name.rpartition("/")[2]
+        if name.endswith(".parquet") and (found := split_of_file(name)):
+            of_splits.setdefault(found, []).append(file)
+    files = sorted(of_splits.get(split, ()), key=lambda file: file.name)
+    if not files:
+        raise _no_split(split, f"{repo.name} at {repo.commit[:12]}", of_splits)
+    _check_whole([Path(file.name).name for file in files], split, repo.name)
+    return HubFiles(f"{split} of {spec}", None, tuple(map(repo.place, files)), repo)
 
 
 def _table(table: Any, name: str, folder: Path | None) -> Source:

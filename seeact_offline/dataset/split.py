@@ -16,7 +16,7 @@ from .order import plan_rows
 from .readers import Source
 from .rows import LIGHT_COLUMNS, ORDER_COLUMNS, RowPosition, StoredScreenshot, row_key
 from .shards import Shard, whole
-from .sources import ALL, SPLITS, TEST_SPLITS, open_sources
+from .sources import ALL, SPLITS, TEST_SPLITS, open_sources, pinned
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Split:
     """
 
     dataset: Any
-    """The name or object that the user gave."""
+    """The path, name or object that the user gave; a name on the hub with its commit, `OWNER/NAME@COMMIT`."""
     name: str
     """train, cross_task, cross_website, cross_domain or all."""
     sources: tuple[Source, ...]
@@ -170,7 +170,7 @@ def open_split(
     """Opens the split of a data set.
 
     `dataset`: a folder (`data/test_domain-*.parquet`, or such files or `test_domain*.jsonl` directly in it), a
-    `.parquet` or `.jsonl` file, a `datasets` object, or a hub id `owner/name`. `split`: either spelling, or `all` for
+    `.parquet` or `.jsonl` file, a `datasets` object, or `OWNER/NAME` or `OWNER/NAME@REVISION` of the hub. `split`: either spelling, or `all` for
     the three test splits one after another. A file, or an object without splits, is taken as the split asked for.
     `tasks`: ids of the tasks to read; None for all. `limit`: only the first so many of them. `raw_html`: read that
     column too; it is half of a data set's bytes.
@@ -181,6 +181,7 @@ def open_split(
     if limit is not None and limit < 1:
         raise DatasetError("limit", "a number of tasks of at least 1", str(limit))
     name = canonical_split(split)
+    dataset = pinned(dataset)
     return Split(dataset, name, tuple(open_sources(dataset, name, raw_html=raw_html)), limit, tasks, raw_html)
 
 

@@ -10,20 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import struct
 from collections.abc import Iterator
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+from seeact_offline.files import hub
 from seeact_offline.files.digest import cached_file_digest
 from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.files.named import read_regular
 from seeact_offline.records import ModelSpecError
 
-ANSWER_S = 2.0
-"""Seconds that the hub has to say that it knows a model; its client asks twice."""
 WEIGHTS = ("model.safetensors", "model-*-of-*.safetensors")
 PICKLED = ("pytorch_model.bin", "pytorch_model-*-of-*.bin")
 """Read where there are no WEIGHTS, and tensors alone."""
@@ -34,13 +31,11 @@ PROCESSOR, PICTURES = "processor_config.json", "preprocessor_config.json"
 SAMPLE_BYTES = 4096
 """The beginning of each tensor that counts for the digest."""
 MAX_JSON_BYTES = 64 * 2**20
-_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
-_HTTP_CLIENTS = ("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3")
 _ELSEWHERE = ("configuration_files", "transformers_weights")
 
 
 def find_folder(name: str) -> Path:
-    """The folder of that name, or the snapshot of the hub id OWNER/NAME: what was downloaded before is not asked for again.
+    """The folder of that name, or the one that keeps the hub's OWNER/NAME or OWNER/NAME@REVISION, downloaded at first use.
 
     Raises ModelSpecError where there is neither, or what is there is no model that may be loaded.
     """
@@ -146,32 +141,12 @@ def _missing_weights(folder: Path, name: str) -> str:
 
 
 def _snapshot(name: str) -> Path:
-    if not _HUB_ID.fullmatch(name) or name.startswith((".", "/", "~")):
+    if not hub.is_spec(name):
         raise ModelSpecError(
             "model", "hf/ with a model's folder or a hub id OWNER/NAME", f"{name or 'nothing'}, which is no folder"
         )
-    from huggingface_hub import HfApi, snapshot_download
-
-    chosen: Any = {"ignore_patterns": ["*/*", "consolidated*"]}
-    try:
-        kept = Path(snapshot_download(name, local_files_only=True, **chosen))
-        if (kept / "config.json").is_file() and not _missing_weights(kept, name):
-            return kept
-    except (OSError, ValueError):
-        pass
-    try:
-        # first, because a download takes its time to give up where there is no network
-        found = HfApi().model_info(name, timeout=ANSWER_S)
-        safe = any(fnmatch(one.rfilename, kind) for one in found.siblings or () for kind in WEIGHTS)
-        allowed = [*(WEIGHTS if safe else PICKLED), *SETTINGS]
-        return Path(snapshot_download(name, revision=found.sha, allow_patterns=allowed, **chosen))
-    except Exception as error:
-        # besides the hub's own errors those of the HTTP client that it happens to use
-        package = type(error).__module__.partition(".")[0]
-        if not isinstance(error, OSError | ValueError | RuntimeError) and package not in _HTTP_CLIENTS:
-            raise
-        got = f"{name}, which is no folder here and could not be had from the hub ({first_line(error)})"
-        raise ModelSpecError("model", "hf/ with a model's folder or a hub id", got) from None
+    with hub.errors_as(ModelSpecError, "model"):
+        return hub.model_folder(name, SETTINGS, WEIGHTS, PICKLED)
 
 
 def first_line(error: BaseException) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ranker.errors import RankerError
 from ranker.fusion import CONSTANT, fuse
+from seeact_offline.files import hub
 from seeact_offline.files.extras import install_command
 from seeact_offline.ranking.rankers import (
     BUNDLED,
@@ -18,7 +19,8 @@ from seeact_offline.ranking.rankers import (
     begin_ranking,
     best_first,
     bundled_folder,
-    is_hub_id,
+    checkpoint_folder,
+    is_on_hub,
     is_score_file,
     parts_of,
     ranker_digest,
@@ -103,7 +105,7 @@ def open_ranker(name: str, dtype: str = "auto", backend: str = "auto") -> AnyRan
     return _open_cross_encoder(name, checkpoint, dtype, backend)
 
 
-def _find_checkpoint(name: str) -> str | Path:
+def _find_checkpoint(name: str) -> Path:
     if name == BUNDLED:
         folder = bundled_folder()
         if folder is None:
@@ -112,13 +114,14 @@ def _find_checkpoint(name: str) -> str | Path:
         return folder
     if Path(name).is_dir():
         return Path(name)
-    if not is_hub_id(name):
+    if not is_on_hub(name):
         wanted = f"{BUNDLED}, {LEXICAL}, a score file, a folder or a hub id OWNER/NAME, or several with {FUSED} between"
         raise InputError("ranker", wanted, name or "nothing")
-    return name
+    with hub.errors_as(InputError, "ranker"):
+        return checkpoint_folder(name)
 
 
-def _open_cross_encoder(name: str, model: str | Path, dtype: str, backend: str) -> Ranker:
+def _open_cross_encoder(name: str, model: Path, dtype: str, backend: str) -> Ranker:
     try:
         from ranker import CrossEncoderRanker
 

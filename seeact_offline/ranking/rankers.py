@@ -3,14 +3,13 @@ checkpoint, and names with a + between them are fused. `named_rankers` opens the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from ranker.errors import RankerError
+from seeact_offline.files import hub
 from seeact_offline.files.extras import install_command
 from seeact_offline.ranking.texts import TEXT_VERSION, RankerInput
 from seeact_offline.records import InputError, RowError
@@ -28,7 +27,6 @@ SCORE_FILES = (".parquet", ".pkl", ".pickle")
 DTYPES = ("auto", "float32", "bfloat16", "mixed")
 BACKENDS = ("auto", "packed", "transformers")
 """Explained in `ranker.CrossEncoderRanker`."""
-_HUB_ID = re.compile(r"[\w.-]*\w[\w.-]*/[\w.-]*\w[\w.-]*")
 
 StepScores = Mapping[str, tuple[float, int | None]]
 """backend_node_id -> (score, rank from 0 or None where ranks are not known)."""
@@ -83,18 +81,28 @@ def lacks_published() -> str:
     lacking = [package for package in ("torch", "transformers") if find_spec(package) is None]
     if lacking:
         return f"no {' and no '.join(lacking)} to run {PUBLISHED} (run {install_command('hf')})"
-    from ranker.checkpoint import find_folder
-
     try:
-        find_folder(PUBLISHED)
-    except RankerError as error:
-        return error.got
+        checkpoint_folder(PUBLISHED)
+    except hub.HubError as error:
+        return str(error)
     return ""
 
 
-def is_hub_id(name: str) -> bool:
-    """Tells whether this has the form OWNER/NAME."""
-    return _HUB_ID.fullmatch(name) is not None
+def checkpoint_folder(name: str) -> Path:
+    """The folder of a checkpoint of the hub, downloaded at first use: OWNER/NAME or OWNER/NAME@REVISION. Raises HubError."""
+    from ranker.untrusted import PICKLED_WEIGHTS, SAFE_WEIGHTS, SETTINGS_FILES
+
+    return hub.model_folder(name, SETTINGS_FILES, SAFE_WEIGHTS, PICKLED_WEIGHTS)
+
+
+def pinned(name: str) -> str:
+    """The ranker's name with the commit of each part that is on the hub. Raises HubError."""
+    return FUSED.join(hub.pinned("model", part) if is_on_hub(part) else part for part in parts_of(name))
+
+
+def is_on_hub(name: str) -> bool:
+    """Tells whether a ranker, which is no fusion, is a checkpoint of the hub."""
+    return uses_torch(name) and hub.is_spec(name) and not Path(name).is_dir()
 
 
 def parts_of(name: str) -> tuple[str, ...]:

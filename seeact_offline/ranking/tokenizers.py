@@ -14,6 +14,7 @@ from typing import Any
 
 from seeact_offline.files.extras import install_command
 from seeact_offline.models import model_name
+from seeact_offline.ranking.rankers import checkpoint_folder
 from seeact_offline.records import InputError
 from seeact_offline.tokens import count_words, cut_words
 
@@ -117,11 +118,14 @@ def _hugging_face(spec: str, name: str) -> Tokenizer:
     from ranker.checkpoint import open_tokenizer as open_checked
 
     try:
-        tokenizer = open_checked(name)
+        # first, so that nothing is fetched where it is missing
+        import transformers  # noqa: F401
+
+        tokenizer = open_checked(Path(name) if Path(name).is_dir() else checkpoint_folder(name))
     except ImportError:
         hint = install_command("hf")
         raise InputError("tokenizer", sentence=f"hf:{name} needs the package transformers: run {hint}") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, InputError) as error:
         raise InputError("tokenizer", sentence=f"cannot load a tokenizer from {name!r}: {_first_line(error)}") from None
 
     def encoded(text: str, **more: Any) -> Any:

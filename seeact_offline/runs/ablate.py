@@ -221,7 +221,7 @@ def _ablate(
         run.folder.claim(run.manifest)
     settings, split = whole.settings, runs[0].split
     watch.begun(settings["dataset"])
-    steps = extent(split, settings["dataset"])
+    steps = extent(split)
     watch.note(f"{counted(len(runs), *axis.runs)}, {steps} each, model {settings['model']}, out {out.path}")
     if n_done := sum(len(state.done) for state in states):
         watch.note(f"{n_done} of {len(runs) * len(split.keys)} are done already and are not asked again")

@@ -125,14 +125,21 @@ async def ask_steps(
 
 
 def _steps_left(run: OpenRun, state: RunState, progress: StepListener) -> Iterator[Step]:
-    """Streams the split, notes what is right at each step, and gives those to ask."""
+    """Streams the tasks that have a step to ask, notes what is right at each step, and gives those to ask."""
     known = run.folder.load_targets()
-    for step in with_earlier(run.split.steps(), run.grounding.earlier):
-        state.truths[step.key] = step.truth
+    for key in run.split.keys:
+        if key in state.done and key in known:
+            state.truths[key] = known[key]
+            progress.add(state.done[key], state.score(run, state.done[key]), resumed=True)
+    read = {key for key in run.split.keys if key in state.to_ask or (key in state.done and key not in known)}
+    tasks = {key.annotation_id for key in read}
+    needed = frozenset(key for key in run.split.keys if key.annotation_id in tasks)
+    for step in with_earlier(run.split.steps(needed), run.grounding.earlier):
         if step.key in state.to_ask:
+            state.truths[step.key] = step.truth
             yield step
-        elif step.key in state.done:
-            state.truths[step.key] = known.get(step.key) or target_of(step, partial(Page, step.cleaned_html))
+        elif step.key in read:
+            state.truths[step.key] = target_of(step, partial(Page, step.cleaned_html))
             progress.add(state.done[step.key], state.score(run, state.done[step.key]), resumed=True)
 
 
@@ -169,6 +176,7 @@ async def predict(step: Step, ready: Callable[[], PreparedStep], grounding: Grou
         known = replace(known, reachable=await in_thread(grounding.reaches, prepared))
         grounded = await grounding.ground(prepared, model)
     except StepError as error:
+        known = replace(known, ranked=known.ranked or error.ranked)
         return replace(known, failure=error.name, detail=error.detail[:300], failed_in=error.stage)
     except SeeActError:
         raise

@@ -80,7 +80,7 @@ class RankingOptions:
 
     # fmt: off
     dataset: Any = option(
-        "sample", "a folder of parquet or JSONL files, one such file, SeeClick's or ShowUI's files, or a hub id (default: {default})",
+        "sample", "a folder of parquet or JSONL files, one such file, SeeClick's or ShowUI's files, or OWNER/NAME[@REVISION] of the hub (default: {default})",
         group=DATA, metavar="DIR|FILE|HUB_ID", is_basic=True,
     )
     """Also a `datasets` object."""

@@ -56,7 +56,7 @@ def _evaluate(run: OpenRun, budget: Budget, watch: Watch) -> Run:
     watch.begun(settings["dataset"])
     if remark := run.folder.version_remark():
         watch.note(remark)
-    watch.note(f"{extent(run.split, settings['dataset'])}, model {settings['model']}, out {run.folder.path}")
+    watch.note(f"{extent(run.split)}, model {settings['model']}, out {run.folder.path}")
     if state.done:
         done = "step is done already and is not", "steps are done already and are not"
         watch.note(f"{counted(len(state.done), *done)} asked again")

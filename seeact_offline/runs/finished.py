@@ -12,7 +12,7 @@ from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import read_manifest, read_results, read_steps
 from seeact_offline.runs.selection import selected_split
 from seeact_offline.scoring.comparison import Comparison
-from seeact_offline.scoring.paired import ScoredRun, compare_runs, pooled
+from seeact_offline.scoring.paired import DataName, ScoredRun, compare_runs, pooled
 from seeact_offline.scoring.waterfall import LEFT_OUT
 
 NOT_RUN = frozenset({"not_run", "data_fault", "call_failed"})
@@ -114,5 +114,5 @@ def read_scored(run: Path, name: str = "") -> ScoredRun:
         headline={name: one["value"] for name, one in results.headlines.items()},
         identity=identity,
         origin=json.dumps(origin, sort_keys=True),
-        data=str(results.settings.get("dataset_fingerprint") or ""),
+        data=DataName.of(results.settings),
     )

@@ -21,7 +21,7 @@ from seeact_offline.runs.folder import Made, Manifest, RunFolder
 from seeact_offline.runs.groundings import OpenedStrategy, check_pages, open_strategy
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
 from seeact_offline.runs.ranking import RankConfig, RankingStage, check_ranking, ranking_stage
-from seeact_offline.runs.selection import selected_split, step_ids
+from seeact_offline.runs.selection import dataset_name, selected_split, step_ids
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.protocols import Protocol, find_protocol
 
@@ -144,9 +144,12 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
         if unknown and config.limit is None and config.sample is None:
             missing = f"{len(unknown)} of {len(config.task_ids)} tasks asked for are not in {config.split}"
             watch.note(f"{missing}, {unknown[0]} first")
+    asking = _ask_options(config, split, model)
     ranking = None
     if opened.grounding.needs_ranking:
-        ranking = ranking_stage(config, split, watch)
+        # pages of other tasks may not even be on this machine
+        asked = split if asking.named is None else split.only({key.annotation_id for key in asking.named})
+        ranking = ranking_stage(config, asked, watch)
     elif config.scores is not None:
         watch.note(f"the score file {config.scores} is not read: this grounding ranks nothing")
     manifest = _manifest(config, split, ranking, opened, protocol, model)
@@ -163,7 +166,7 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
         protocol=protocol,
         folder=folder,
         manifest=manifest,
-        asking=_ask_options(config, split, model),
+        asking=asking,
         flagged=_flagged(config, split),
         predict_only=config.predict_only,
         estimate_remark=config.strategy.estimate_remark,
@@ -208,11 +211,6 @@ def safe_name(text: str) -> str:
     return "".join(c if c.isalnum() or c in "._" else "-" for c in text)
 
 
-def dataset_name(dataset: object) -> str:
-    """The data set as results name it: the path or id, or an object's kind."""
-    return str(dataset) if isinstance(dataset, str | Path) else f"a {type(dataset).__name__}"
-
-
 def _manifest(
     config: EvalConfig,
     split: Split,
@@ -232,7 +230,9 @@ def _manifest(
     second = model.grounder
     if second is not None:
         identity[second.role] = second.source.identity(second.options)
-    ranker = f"scores/{config.scores.name}" if config.scores is not None else RankConfig.of(config).ranker_name
+    ranker = None
+    if ranking is not None:
+        ranker = f"scores/{config.scores.name}" if config.scores is not None else RankConfig.of(config).pinned_ranker
     grouped = {"merge": config.merge, "top_k": config.top_k, "group_size": config.group_size}
     own_words = {
         "label": config.label,
@@ -241,10 +241,10 @@ def _manifest(
     }
     settings = {
         "split": split.name, "grounding": opened.name, "model": source.model if source else model.name,
-        "ranker": None if ranking is None else ranker, "protocol": protocol.name,
+        "ranker": ranker, "protocol": protocol.name,
         "prompts": source.prompts if source else str(config.prompts),
         **(grouped if ranking is not None else dict.fromkeys(grouped)),
-        "seed": config.seed, "limit": config.limit, "dataset": dataset_name(config.dataset),
+        "seed": config.seed, "limit": config.limit, "dataset": dataset_name(split.dataset),
         "dataset_fingerprint": split.fingerprint,
         **({} if config.sample is None else {"sample": config.sample}),
         **({} if split.wanted is None else {"tasks": sorted(split.wanted)}),

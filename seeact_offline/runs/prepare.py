@@ -11,7 +11,7 @@ from seeact_offline.pages.dom import Page, page_of
 from seeact_offline.pages.kinship import find_kin
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.ranking import Scores, check_candidates, top_k
-from seeact_offline.records import RowError, Step, Truth
+from seeact_offline.records import RowError, Step, StepError, Truth
 
 LONGEST = 80
 """Characters of an element's text."""
@@ -21,19 +21,30 @@ _NO_SCREENSHOT = "the row has no screenshot"
 
 
 def prepare(step: Step, scores: Scores | None, k: int, needs_picture: bool = True) -> PreparedStep:
-    """Parses, and ranks where there are scores. Raises StepError (RowError for what the row gets wrong)."""
-    faults = [fault for fault in step.faults if needs_picture or fault.name not in OF_PICTURES]
-    if faults:
-        raise RowError(faults[0].name, faults[0].detail)
-    if not step.candidates:
-        raise RowError("no_candidates", "the row lists no candidate")
-    if step.screenshot is None and needs_picture:
-        raise RowError("no_screenshot", _NO_SCREENSHOT)
+    """Parses, and ranks where there are scores. Raises StepError (RowError for what the row gets wrong, with the ranks that it has)."""
+    try:
+        _check(step, needs_picture)
+    except RowError as error:
+        with suppress(StepError):
+            if scores is not None:
+                error.ranked = tuple(one.backend_node_id for one in top_k(step, scores, k))
+        raise
     page = page_of(step)
     if step.has_page:
         check_candidates(step, page)
     ranked = () if scores is None else top_k(step, scores, k, page)
     return PreparedStep(step, page, PagePicture(step.screenshot or _Missing()), ranked)
+
+
+def _check(step: Step, needs_picture: bool) -> None:
+    """Raises RowError for a row that no question can be made of."""
+    for fault in step.faults:
+        if needs_picture or fault.name not in OF_PICTURES:
+            raise RowError(fault.name, fault.detail)
+    if not step.candidates:
+        raise RowError("no_candidates", "the row lists no candidate")
+    if step.screenshot is None and needs_picture:
+        raise RowError("no_screenshot", _NO_SCREENSHOT)
 
 
 class _Missing:

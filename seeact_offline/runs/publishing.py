@@ -58,7 +58,8 @@ def export(run: Path, out: Path, dataset_id: str | None = None) -> ExportFiles:
         named = f" ({dataset_id})" if dataset_id else ""
         raise InputError("dataset_id", "a run on the data set that is named", got + named)
     if not dataset_id:
-        dataset_id = results.dataset or ""
+        # results name the commit too
+        dataset_id = (results.dataset or "").partition("@")[0]
         if dataset_id.count("/") != 1 or dataset_id.startswith((".", "/")) or Path(dataset_id).exists():
             raise InputError(
                 "dataset_id",

@@ -22,7 +22,7 @@ from typing import Any, Literal
 from filelock import FileLock, Timeout
 
 from seeact_offline.dataset import TEST_SPLITS, Split, open_split
-from seeact_offline.dataset.sources import is_recut
+from seeact_offline.dataset.sources import is_on_hub, is_recut
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.places import cache_folder
 from seeact_offline.files.whole import write_whole
@@ -43,14 +43,14 @@ from seeact_offline.ranking import (
     write_scores,
 )
 from seeact_offline.ranking.pipeline import CountedScores, Engine, LocalEngine, ScoreJournal, StepRanking
-from seeact_offline.ranking.rankers import PUBLISHED, is_hub_id, is_score_file, lacks_published, scores_digest
+from seeact_offline.ranking.rankers import PUBLISHED, is_score_file, lacks_published, pinned, scores_digest
 from seeact_offline.ranking.recall import CUT, PUBLISHED_RECALL_AT_50, StepRank, step_rank, summary
 from seeact_offline.ranking.score_files import ParquetScores
 from seeact_offline.records import InputError, ScoreFileError, Step, StepError, StepKey
 from seeact_offline.runs.config import EvalConfig, RankingOptions
 from seeact_offline.runs.engines import LOCAL, RANKING_ENGINES, Workers
 from seeact_offline.runs.groundings import open_strategy
-from seeact_offline.runs.selection import extent
+from seeact_offline.runs.selection import dataset_name, extent
 from seeact_offline.runs.watch import Watch
 from seeact_offline.sample import SCORES
 from seeact_offline.scoring.report import counted
@@ -79,6 +79,11 @@ class RankConfig(RankingOptions):
         return self.ranker or (SAMPLE_RANKER if self._is_sample else PUBLISHED)
 
     @property
+    def pinned_ranker(self) -> str:
+        """The ranker's name with the commit of the hub. Raises HubError."""
+        return pinned(self.ranker_name)
+
+    @property
     def _is_sample(self) -> bool:
         return isinstance(self.dataset, str) and self.dataset == SAMPLE
 
@@ -91,19 +96,17 @@ class RankConfig(RankingOptions):
         lacking = lacks_published()
         if lacking:
             name = self.dataset if isinstance(self.dataset, str | Path) else f"a {type(self.dataset).__name__}"
-            wanted = (
-                f"name `scores` FILE or `ranker` NAME (such as {SAMPLE_RANKER}), or reach a hub that has {PUBLISHED}"
-            )
-            raise InputError("ranker", sentence=f"there is no ranking for {name}, and {lacking}: {wanted}")
+            wanted = f"name `scores` FILE or `ranker` NAME (such as {SAMPLE_RANKER})"
+            raise InputError("ranker", sentence=f"there is no ranking for {name}: {wanted}; {lacking}")
 
     def open_ranker(self) -> AnyRanker:
         """Raises InputError."""
-        return open_ranker(self.ranker_name, self.dtype, self.backend)
+        return open_ranker(self.pinned_ranker, self.dtype, self.backend)
 
 
 def is_data(dataset: Any) -> bool:
     """Tells whether there can be such data, without reading them."""
-    return not isinstance(dataset, str | Path) or os.path.exists(dataset) or is_hub_id(str(dataset))
+    return not isinstance(dataset, str | Path) or os.path.exists(dataset) or is_on_hub(dataset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +164,7 @@ def rank(config: RankConfig, out: Path, watch: Watch | None = None, format: Form
     _check_score_files(config, split, watch)
     with open_engine(config, watch) as engine:
         origin = _origin(config, split, engine)
-        watch.note(f"{extent(split, config.dataset)}, ranker {config.ranker_name}, out {out}")
+        watch.note(f"{extent(split)}, ranker {config.pinned_ranker}, out {out}")
         finished = _finished(out, origin, watch)
         if finished is None:
             ranks, origin = _rank_into(out, split, engine, origin, watch, format=format)
@@ -169,7 +172,7 @@ def rank(config: RankConfig, out: Path, watch: Watch | None = None, format: Form
             ranks, origin = _ranks_in(finished, split), finished.origin or origin
     for key, (failure, detail) in origin.left_out.items():
         watch.note(f"step {key} is left out: {failure}: {detail}")
-    return Ranking(_results(config, out, origin, ranks), ranks)
+    return Ranking(_results(dataset_name(split.dataset), out, origin, ranks), ranks)
 
 
 def ranking_stage(config: EvalConfig, split: Split, watch: Watch) -> RankingStage:
@@ -265,14 +268,14 @@ def open_engine(config: RankConfig, watch: Watch) -> Iterator[Engine]:
         return
     workers = Workers(config.address, config.score_workers, config.describe_workers, config.gpus_per_worker)
     opener = partial(open_ranker, dtype=config.dtype, backend=config.backend)
-    with RANKING_ENGINES[config.engine](config.ranker_name, workers, opener, watch.note) as engine:
+    with RANKING_ENGINES[config.engine](config.pinned_ranker, workers, opener, watch.note) as engine:
         watch.note(str(engine.crew))
         yield engine
 
 
 def _origin(config: RankConfig, split: Split, engine: Engine) -> Origin:
     """Identifies scores of this split, made by this ranker."""
-    name = config.ranker_name
+    name = config.pinned_ranker
     parts = parts_of(name)
     fused = parts if len(parts) > 1 else ()
     return Origin(split.fingerprint, split.name, split.limit, engine.digest, TEXT_VERSION, name, parts=fused)
@@ -364,21 +367,21 @@ def _finished(out: Path, origin: Origin, watch: Watch) -> FileScores | None:
     return scores
 
 
-def _results(config: RankConfig, out: Path, origin: Origin, ranks: Sequence[StepRank]) -> dict[str, Any]:
+def _results(dataset: str, out: Path, origin: Origin, ranks: Sequence[StepRank]) -> dict[str, Any]:
     return {
         "schema": 1,
-        "dataset": config.dataset,
+        "dataset": dataset,
         "dataset_fingerprint": origin.dataset_fingerprint,
         "split": origin.split,
         "limit": origin.limit,
-        "ranker": config.ranker_name,
+        "ranker": origin.ranker,
         "ranker_digest": origin.ranker_digest,
         "text_version": origin.text_version,
         "out": str(out),
         **summary(ranks),
         "texts_truncated": origin.texts_truncated or 0,
         "published_recall_at_50": (
-            PUBLISHED_RECALL_AT_50.get(origin.split) if config.ranker_name == PUBLISHED else None
+            PUBLISHED_RECALL_AT_50.get(origin.split) if origin.ranker.partition("@")[0] == PUBLISHED else None
         ),
         "steps_left_out": [str(one.key) for one in ranks if one.failure],
     }

@@ -118,7 +118,7 @@ async def reread(
         return prepared if scores is not None else replace(prepared, ranked=ranked)
 
     again = read_prediction(prediction_line(await predict(step, ready, grounding, StoredReplies(prediction))))
-    names: tuple[str, ...] = PREDICTION_FIELDS
+    names = tuple(name for name in PREDICTION_FIELDS if name != "ranked" or scores is not None)
     if prediction.has_failed:
         # which call failed and why, replies do not tell
         names = tuple(name for name in names if name not in ("failure", "detail", "notes", "stage", "reachable"))

@@ -18,10 +18,15 @@ def selected_split(config: EvalConfig) -> Split:
     return split if config.sample is None else split.drawn(config.sample, config.seed)
 
 
-def extent(split: Split, dataset: object) -> str:
+def dataset_name(dataset: object) -> str:
+    """The data set as results name it: the path or id, or an object's kind."""
+    return str(dataset) if isinstance(dataset, str | Path) else f"a {type(dataset).__name__}"
+
+
+def extent(split: Split) -> str:
     """The extent of a split in words: its steps, and its tasks, which are what a limit counts."""
     n = len(split.tasks)
-    return f"{counted(len(split.keys), 'step')} of {dataset} ({split.name}), {first_tasks(n) if split.limit == n else counted(n, 'task')}"
+    return f"{counted(len(split.keys), 'step')} of {dataset_name(split.dataset)} ({split.name}), {first_tasks(n) if split.limit == n else counted(n, 'task')}"
 
 
 def step_ids(given: str | Collection[str]) -> tuple[str, ...]:

@@ -127,7 +127,7 @@ class Comparison:
     seed: int
     """The seed of resamples and signs."""
     data: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Fingerprint of data -> the runs over them; empty where all are over the same."""
+    """Data in words -> the runs over them; empty where all are over the same."""
     overlap: Overlap | None = None
     """The steps that runs solve together and alone; None for two runs and for groups."""
     noise: tuple[FigureNoise, ...] = ()

@@ -6,9 +6,11 @@ The first run is the baseline; a difference is always the other minus the baseli
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -23,6 +25,26 @@ from seeact_offline.scoring.overlap import FEWEST_RUNS, Overlap, overlap
 from seeact_offline.scoring.step_scores import StepRow
 
 _ABOVE = 10**9
+_COMMIT = re.compile("@([0-9a-f]{40})$")
+"""Ends the name of a data set of the hub."""
+
+
+class DataName(NamedTuple):
+    """What tells the data of a run from others."""
+
+    fingerprint: str
+    """Of the rows; empty: not known."""
+    commit: str
+    """Of the hub; empty for other data."""
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> DataName:
+        """The data of a run with these settings."""
+        commit = _COMMIT.search(str(settings.get("dataset") or ""))
+        return cls(str(settings.get("dataset_fingerprint") or ""), commit[1] if commit else "")
+
+    def __str__(self) -> str:
+        return f"{self.fingerprint} at commit {self.commit[:12]}" if self.commit else self.fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +64,8 @@ class ScoredRun:
     """The settings that its predictions depend on, without seed and order: runs that share them are repeats. Empty: not known."""
     origin: str = ""
     """Tells the run from all others, its seeds and orders too; a copy has the same. Empty: not known."""
-    data: str = ""
-    """The fingerprint of its data set's rows. Empty: not known."""
+    data: DataName | None = None
+    """None: not known."""
     seeds: Sequence[ScoredRun] = ()
     """The runs of which it is the mean; empty for a run."""
 
@@ -212,12 +234,23 @@ def _check_copies(runs: Sequence[ScoredRun]) -> None:
 
 
 def _data(runs: Sequence[ScoredRun]) -> dict[str, tuple[str, ...]]:
-    """Fingerprint -> the runs over those data; empty where all are over the same, as far as is known."""
-    found: dict[str, tuple[str, ...]] = {}
-    for one in (member for run in runs for member in (run.seeds or [run])):
-        if one.data:
-            found[one.data] = (*found.get(one.data, ()), one.name)
-    return found if len(found) > 1 else {}
+    """As `of_different_data`, over the runs and the seeds of groups."""
+    members = [member for run in runs for member in (run.seeds or [run])]
+    return of_different_data((member.data, member.name) for member in members)
+
+
+def of_different_data(runs: Iterable[tuple[DataName | None, str]]) -> dict[str, tuple[str, ...]]:
+    """Data in words -> the runs over them, from pairs of data and run; empty where all are over the same, as far as is known.
+
+    A folder has no commit, and holds what the hub does where the fingerprints are equal.
+    """
+    found: dict[DataName, tuple[str, ...]] = {}
+    for data, name in runs:
+        if data is not None and data.fingerprint:
+            found[data] = (*found.get(data, ()), name)
+    commits = {data.commit for data in found if data.commit}
+    are_same = len({data.fingerprint for data in found}) < 2 and len(commits) < 2
+    return {} if are_same else {str(data): names for data, names in found.items()}
 
 
 def _shared_keys(runs: Sequence[ScoredRun], intersect: bool) -> list[StepKey]:

@@ -19,7 +19,7 @@ from seeact_offline.runs.finished import NOT_RUN
 from seeact_offline.scoring import aggregate
 from seeact_offline.scoring.inference import wilson
 from seeact_offline.scoring.metrics import METRICS
-from seeact_offline.scoring.paired import UNKNOWN
+from seeact_offline.scoring.paired import UNKNOWN, DataName, of_different_data
 from seeact_offline.scoring.paper_tables import paper_table
 from seeact_offline.scoring.protocols import PROTOCOLS
 from seeact_offline.scoring.step_scores import StepRow
@@ -396,9 +396,9 @@ def _differences(table: str, runs: Sequence[TableRun]) -> list[str]:
         notes.append(f"Scored by different protocols, whose figures do not compare: {_listed(protocols)}.")
     for split in dict.fromkeys(run.results.split for run in runs):
         beside = [run for run in runs if run.results.split == split]
-        data = _grouped((str(run.settings.get("dataset_fingerprint")), run.name) for run in beside)
+        data = of_different_data((DataName.of(run.settings), run.name) for run in beside)
         steps = _grouped((run.keys, f"{run.name} ({run.results.n_steps})") for run in beside)
-        if len(data) > 1:
+        if data:
             notes.append(f"Of different data on {split}: {_listed(data)}.")
         elif len(steps) > 1:
             notes.append(f"Over different steps of {split}: {'; '.join(map(', '.join, steps.values()))}.")

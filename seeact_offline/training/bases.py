@@ -20,7 +20,7 @@ def base_folder(name: object, argument: str = "base") -> Path:
     try:
         return find_folder(str(name))
     except ModelSpecError as error:
-        raise InputError(argument, error.expected, error.got) from None
+        raise error.renamed(argument) from None
 
 
 def load_part(kind: Any, folder: Path, argument: str = "base", **options: Any) -> Any:

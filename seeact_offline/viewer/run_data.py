@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from seeact_offline.dataset import Shard, Split, open_split
-from seeact_offline.dataset.readers import ParquetFiles
 from seeact_offline.dataset.rows import LIGHT_COLUMNS, RowPosition, read_step
 from seeact_offline.dataset.sources import wanted_columns
 from seeact_offline.grounding import Grounding
@@ -19,8 +18,6 @@ from seeact_offline.sample import DATA as SAMPLE
 from seeact_offline.viewer.run_snapshots import RunSnapshot
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from seeact_offline.ranking import FileScores
 
 
@@ -45,13 +42,13 @@ class RunData:
     def step(self, key: StepKey) -> Step | None:
         """None for a step that the split does not have. Raises DatasetError."""
         place = self.places.get(key)
-        return None if place is None else next(_single_row(*place).steps())
+        return None if place is None else _step_at(*place)
 
     def earlier(self, key: StepKey, most: int) -> tuple[Step, ...]:
         """Up to `most` steps of the task that come right before this one. Raises DatasetError."""
         task = [one for one in self.places if one.annotation_id == key.annotation_id]
         before = task[: task.index(key)] if key in task and most else []
-        return tuple(next(_single_row(*self.places[one]).steps()) for one in before[-most:])
+        return tuple(_step_at(*self.places[one]) for one in before[-most:])
 
     def selected(self, settings: Mapping[str, Any]) -> Split:
         """The split under a run's limit or choice of tasks."""
@@ -86,37 +83,9 @@ def _first_steps(shards: Sequence[Shard]) -> Iterator[Step]:
                 yield read_step(row, wanted[position])
 
 
-def _single_row(shard: Shard, place: RowPosition) -> Shard:
-    """The shard of one row; of a Parquet file only the row group with that row is read."""
-    source = shard.source
-    if isinstance(source, ParquetFiles):
-        import pyarrow.parquet as pq
-
-        start = shard.start
-        metadata = pq.read_metadata(source.paths[0])
-        for group in range(metadata.num_row_groups):
-            rows = metadata.row_group(group).num_rows
-            if place.position < start + rows:
-                row_group = _RowGroup(source.name, source.folder, source.paths, group)
-                return replace(shard, source=row_group, places=(place,), start=start)
-            start += rows
-    return replace(shard, places=(place,))
-
-
-@dataclass(frozen=True, slots=True)
-class _RowGroup(ParquetFiles):
-    """One row group of a file."""
-
-    group: int = 0
-
-    def _batches(self, columns: Any, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        import pyarrow.parquet as pq
-
-        with pq.ParquetFile(self.paths[0], buffer_size=1 << 20, pre_buffer=False) as file:
-            # row by row, so that no row after the wanted one is read
-            yield from file.iter_batches(
-                batch_size=1, row_groups=[self.group], columns=list(columns), use_threads=False
-            )
+def _step_at(shard: Shard, place: RowPosition) -> Step:
+    """Reads one row."""
+    return next(replace(shard, places=(place,)).steps())
 
 
 # --- runs ---
@@ -182,6 +151,6 @@ class DataSets:
                 self._opened[about] = error.strerror or "it cannot be opened"
         found = self._opened[about]
         if isinstance(found, str):
-            problem = f"Pages, pictures, prompts and earlier actions of {name} cannot be shown: {found}."
+            problem = f"Pages, pictures, prompts and earlier actions of {name} cannot be shown: {found}; name the data with --dataset."
             return RunEntry(name, run, None, problem)
         return RunEntry(name, run, found)

@@ -72,6 +72,8 @@ class Site:
         self._data = DataSets(dataset)
         named = zip(read_runs(self._paths), _names(self._paths), strict=True)
         entries = tuple(self._data.entry(run, name) for run, name in named)
+        self.data_problems = [one.data_problem for one in entries if one.data_problem is not None]
+        """Sentences on runs whose data cannot be opened."""
         self.is_sample = all(one.data is not None and one.data.is_sample for one in entries)
         self._state = self._build(stamps, entries)
         self._read_at = time.monotonic()

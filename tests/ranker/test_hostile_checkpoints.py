@@ -123,7 +123,7 @@ def test_a_tokenizer_that_wants_code_of_its_own_is_refused(copy: Path, trace: Pa
     edit(
         copy / "tokenizer_config.json", auto_map={"AutoTokenizer": [None, "own.OwnTokens"]}, tokenizer_class="OwnTokens"
     )
-    assert "the tokenizer of" in refusal(copy, lambda path: open_tokenizer(str(path)))
+    assert "the tokenizer of" in refusal(copy, lambda path: open_tokenizer(path))
     assert not trace.exists()
 
 

@@ -9,7 +9,6 @@ import json
 import os
 import random
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -198,66 +197,6 @@ def test_a_stream_that_changes_between_readings_is_an_error(rows: list[Row]) -> 
         list(load_steps(stream, "train"))
 
 
-# --- the hub ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[Row]]:
-    """The library's own loader, with the hub's one repository `owner/pages` being a local folder."""
-    for name in ("train", "test_task"):
-        rows = synthetic_rows(1, 2, 3, seed=len(name), raw_html_size=50)
-        write_parquet(rows, tmp_path / "pages" / "data" / f"{name}-00000-of-00001.parquet")
-    calls: list[Row] = []
-    load, split_names = datasets.load_dataset, datasets.get_dataset_split_names
-
-    def local_load(path: str, **arguments: Any) -> Any:
-        calls.append(arguments)
-        return load(str(tmp_path / Path(path).name), cache_dir=str(tmp_path / "cache"), **arguments)
-
-    monkeypatch.setattr(datasets, "load_dataset", local_load)
-    monkeypatch.setattr(datasets, "get_dataset_split_names", lambda path: split_names(str(tmp_path / Path(path).name)))
-    return lambda: calls
-
-
-def test_a_hub_that_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """It takes connections and never answers, as behind some firewalls; its own client would try for minutes."""
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
-        monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path)
-        monkeypatch.setattr("seeact_offline.dataset.sources.ANSWER_S", 0.1)
-        with pytest.raises(DatasetError, match=r"'nobody/nothing': .* and the hub does not answer$"):
-            open_split("nobody/nothing", "train")
-
-
-def test_a_hub_id_gives_the_steps_of_one_split_alone(hub: Callable[[], list[Row]], tmp_path: Path) -> None:
-    assert keys(load_steps("owner/pages", "cross_task")) == [("task-9-0", "uid-9-0-0"), ("task-9-0", "uid-9-0-1")]
-    assert hub()[0]["split"] == "test_task"
-    assert "raw_html" not in hub()[0]["columns"]
-    assert [path.name for path in (tmp_path / "cache").rglob("*.arrow")] == ["pages-test_task.arrow"]
-
-
-def test_raw_html_comes_from_the_hub_when_asked_for(hub: Callable[[], list[Row]]) -> None:
-    step = next(load_steps("owner/pages", "cross_task", raw_html=True))
-    assert step.raw_html is not None
-    assert len(step.raw_html) == 50
-
-
-def test_a_split_that_the_hub_lacks_is_an_error_that_lists_the_splits(hub: Callable[[], list[Row]]) -> None:
-    with pytest.raises(DatasetError, match=r"expected cross_domain .* in owner/pages, got only .*train"):
-        load_steps("owner/pages", "cross_domain")
-
-
-def test_a_path_in_a_row_of_the_hub_opens_no_file(tmp_path: Path, hub: Callable[[], list[Row]]) -> None:
-    secret = tmp_path / "secret.png"
-    secret.write_bytes(b"secret")
-    row = next(synthetic_rows(1, 1, 3, seed=1)) | {"screenshot": {"bytes": None, "path": str(secret)}}
-    write_parquet([row], tmp_path / "pages" / "data" / "test_website-00000-of-00001.parquet")
-    step = next(load_steps("owner/pages", "cross_website"))
-    assert step.screenshot is not None
-    with pytest.raises(RowError, match="bad_screenshot"):
-        step.screenshot.read()
-
-
 # --- what cannot be used ----------------------------------------------------------------------------------------------
 
 
@@ -430,13 +369,14 @@ def test_limit_takes_whole_tasks_in_order_of_first_appearance(tmp_path: Path, ro
 @given(order=st.permutations(range(9)), taken=st.integers(0, 9), size=st.integers(1, 4))
 def test_in_order_gives_any_order_of_any_part_of_a_stream(order: list[int], taken: int, size: int) -> None:
     table = pa.table({"n": list(range(9)), "text": [str(n) * n for n in range(9)]})
-    found = in_order(table.to_batches(max_chunksize=size), order[:taken], "table")
+    batches = ((at, table.slice(at, size).to_batches()[0]) for at in range(0, 9, size))
+    found = in_order(batches, order[:taken], "table")
     assert [row.to_pylist() for row in found] == [[{"n": n, "text": str(n) * n}] for n in order[:taken]]
 
 
 def test_in_order_says_when_a_row_is_gone() -> None:
     with pytest.raises(DatasetError, match=r"dataset: expected row 5 in the table, .* got the end of its rows"):
-        list(in_order(pa.table({"n": [1, 2]}).to_batches(), [5], "the table"))
+        list(in_order(enumerate(pa.table({"n": [1, 2]}).to_batches()), [5], "the table"))
 
 
 def test_steps_come_task_by_task(folder: Path) -> None:

@@ -39,6 +39,7 @@ from seeact_offline.records import (
     Usage,
 )
 from seeact_offline.runs.evaluate import evaluate
+from tests.hub_server import HubServer
 from tests.tiny_models import CHAT, save_llama, save_llava, save_qwen2_5_vl, save_t5
 
 KINDS = ("llava", "llama", "t5")
@@ -754,8 +755,22 @@ def test_a_hub_id_without_a_network_is_one_sentence(network: dict[str, str], tmp
     environment = {**os.environ, "HF_HOME": str(tmp_path), **network}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     last = done.stderr.splitlines()[-1]
-    assert "nobody/nothing, which is no folder here and could not be had from the hub" in last
-    assert last.startswith("seeact_offline.records.ModelSpecError: model: expected hf/")
+    assert last.startswith("seeact_offline.records.ModelSpecError: nobody/nothing was not downloaded before, and")
+
+
+def test_a_model_of_the_hub_is_had_at_a_revision_and_offline(
+    folders: dict[str, Path], hub: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = {path.name: path.read_bytes() for path in folders["llama"].iterdir()}
+    commit = hub.publish("models", "owner/llama", content, branch="v1")
+    hub.publish("models", "owner/llama", content | {"generation_config.json": b"{}"})
+    found = find_folder("owner/llama@v1")
+    assert found.name == commit
+    assert digest(found) == digest(folders["llama"])
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    hub.stop()
+    assert find_folder("owner/llama@v1") == found
+    assert refusal(lambda: find_folder("owner/llama")).sentence.startswith("owner/llama was not downloaded before, and")
 
 
 def test_torch_is_loaded_for_the_first_question_and_not_before(folders: dict[str, Path]) -> None:

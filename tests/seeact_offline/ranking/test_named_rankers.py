@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import torch
+from safetensors.torch import load_file
 
 import seeact_offline as so
 from seeact_offline.ranking import LiveScores, ScoreRow, open_ranker, parts_of, read_scores, write_scores
@@ -17,7 +19,9 @@ from seeact_offline.ranking.named_rankers import FileRanker, FusedRanker
 from seeact_offline.records import Candidate, InputError, Operation, RowError, ScoreFileError, Step, StepKey
 from seeact_offline.runs.estimate import dry_run
 from seeact_offline.runs.ranking import RankConfig
+from tests.hub_server import HubServer
 from tests.pages import synthetic_rows, write_parquet
+from tests.ranker.test_cross_encoder import make_checkpoint
 
 KEY = StepKey("task", "step")
 PAGE = '<a backend_node_id="0"><p backend_node_id="1" title="one"/><p backend_node_id="2" title="two"/><p backend_node_id="3" title="six"/></a>'
@@ -128,6 +132,33 @@ def test_a_part_made_from_other_data_is_refused(data: Path, tmp_path: Path) -> N
         so.rank(RankConfig(dataset=data, ranker=f"bm25+{tmp_path / 'other.parquet'}"), tmp_path / "s.parquet")
 
 
+# --- checkpoints of the hub --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weights", ["model.safetensors", "pytorch_model.bin"])
+def test_a_checkpoint_of_the_hub_is_used_at_its_commit_also_offline(
+    hub: HubServer, data: Path, tmp_path: Path, weights: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make_checkpoint(tmp_path / "checkpoint")
+    if weights != "model.safetensors":
+        torch.save(load_file(folder / "model.safetensors"), folder / weights)
+        (folder / "model.safetensors").unlink()
+    content = {path.name: path.read_bytes() for path in folder.iterdir()}
+    old = hub.publish("models", "owner/ranker", content)
+    hub.publish("models", "owner/ranker", content | {"README.md": b"later", "other/model.safetensors": b"unused"})
+    named = {"main": "owner/ranker@main", "old": f"owner/ranker@{old}"}
+    for name, ranker in named.items():
+        so.evaluate(dataset=data, ranker=ranker, model="builtin/lexical", out=tmp_path / name)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    hub.stop()
+    so.evaluate(dataset=data, ranker="owner/ranker", model="builtin/lexical", out=tmp_path / "offline")
+    manifests = {name: json.loads((tmp_path / name / "manifest.json").read_text()) for name in (*named, "offline")}
+    assert manifests["old"]["settings"]["ranker"] == named["old"]
+    assert manifests["main"]["settings"]["ranker"] == manifests["offline"]["settings"]["ranker"] != named["old"]
+    assert len({manifest["identity"]["scores_digest"] for manifest in manifests.values()}) == 1
+    assert "other/model.safetensors" not in hub.sent
+
+
 # --- a ranking that nobody chose -------------------------------------------------------------------------------------
 
 
@@ -142,15 +173,16 @@ def test_a_part_made_from_other_data_is_refused(data: Path, tmp_path: Path) -> N
     ids=["evaluate", "annotation", "rank", "dry_run"],
 )
 def test_data_without_a_ranking_is_refused_before_anything_is_read(begin, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("ranker.checkpoint._hub_answers", lambda: False)
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     # reading them would be another error
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "test_task-00000-of-00001.parquet").write_bytes(b"no parquet")
     with pytest.raises(InputError) as refused:
         begin(tmp_path, tmp_path / "out")
-    assert str(refused.value).startswith(f"there is no ranking for {tmp_path}, and ")
-    assert "name `scores` FILE or `ranker` NAME (such as bundled+bm25), or reach a hub" in str(refused.value)
+    assert str(refused.value).startswith(
+        f"there is no ranking for {tmp_path}: name `scores` FILE or `ranker` NAME (such as bundled+bm25); "
+    )
     assert not (tmp_path / "out").exists()
 
 
@@ -165,7 +197,7 @@ def test_a_grounding_that_ranks_nothing_needs_no_ranking(data: Path, tmp_path: P
 
 def test_the_published_ranker_is_the_default_where_it_can_be_had(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    monkeypatch.setattr("ranker.checkpoint.find_folder", asked.append)
+    monkeypatch.setattr("seeact_offline.ranking.rankers.checkpoint_folder", asked.append)
     config = RankConfig(dataset=data)
     config.check_chosen()
     assert asked == [config.ranker_name] == ["osunlp/MindAct_CandidateGeneration_deberta-v3-base"]

@@ -1,0 +1,364 @@
+"""Repositories of the hub: the commit that a name means, its files, and their bytes, whole or in part.
+
+Files lie where the hub's own tools keep theirs, so that what `hf download` fetched is found here, and the other way round. Where the hub does
+not answer, or `HF_HUB_OFFLINE` is set, the commit that was downloaded last serves.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatch
+from functools import lru_cache, partial
+from pathlib import Path
+from threading import Thread
+from typing import Any, Literal, TypeVar
+
+from seeact_offline.files.digest import cached_file_digest
+from seeact_offline.files.places import cache_folder
+from seeact_offline.files.whole import replace_text
+from seeact_offline.records import InputError
+
+T = TypeVar("T")
+Kind = Literal["dataset", "model"]
+WORDS: dict[Kind, str] = {"dataset": "data set", "model": "model"}
+BRANCH = "main"
+ANSWER_S = 4.0
+"""Seconds in which the hub has to answer; its own client tries for minutes."""
+MOST_WAITS, LONGEST_WAIT_S = 3, 600
+"""How often and how long a wait that the hub asks for is kept."""
+_SPEC = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(?P<revision>[\w.][\w./-]{0,120}))?")
+_COMMIT = re.compile("[0-9a-f]{40}")
+
+
+class Listener:
+    """Hears nothing. Override what is of interest."""
+
+    def note(self, text: str) -> None:
+        """One remark, a sentence."""
+
+    def fetching(self, name: str, n_bytes: int, is_ahead: bool) -> AbstractContextManager[Callable[[int], None]]:
+        """A file of so many bytes is fetched; the result is entered for as long as it takes, and hears of bytes as they come.
+
+        `is_ahead`: nobody waits for it yet.
+        """
+        return nullcontext(lambda n_more: None)
+
+
+listener = Listener()
+"""The one that hears; the command sets its own."""
+
+
+class HubError(InputError):
+    """What the hub did not give, and what to do: one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class HubFile:
+    """A file of a repository."""
+
+    name: str
+    """Its path there."""
+    size: int
+    """Bytes."""
+    sha256: str | None = None
+    """Of its content; None for small files, of which the hub does not say it."""
+
+
+@dataclass(frozen=True, slots=True)
+class HubRepo:
+    """A repository at one commit. Made by `open_repo`."""
+
+    kind: Kind
+    name: str
+    commit: str
+    files: tuple[HubFile, ...]
+    """Those of the commit; offline, where it was never listed, those that were downloaded."""
+    is_online: bool
+
+    def local(self, file: HubFile) -> Path | None:
+        """The file on this machine; None if it was not downloaded."""
+        from huggingface_hub import try_to_load_from_cache
+
+        path = try_to_load_from_cache(self.name, file.name, revision=self.commit, repo_type=self.kind)
+        return Path(path) if isinstance(path, str) else None
+
+    def place(self, file: HubFile) -> Path:
+        """Where the file lies once it is here."""
+        return _folder(self.kind, self.name) / "snapshots" / self.commit / file.name
+
+    def fetch(self, file: HubFile, is_ahead: bool = False) -> Path:
+        """The file on this machine, downloaded where it is not here yet; a download that was cut off is resumed. Raises HubError.
+
+        `is_ahead`: nobody waits for it yet.
+        """
+        if (path := self.local(file)) is not None:
+            return path
+        if not self.is_online:
+            raise HubError(
+                "hub",
+                sentence=f"{file.name} of {self.name} was not downloaded, and the hub does not answer; fetch it where there is a network:"
+                f" {self.command}",
+            )
+        from huggingface_hub import hf_hub_download
+        from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]
+
+        with listener.fetching(file.name, file.size, is_ahead) as hear:
+
+            class Heard(tqdm):
+                """Passes on what the client counts, and draws nothing."""
+
+                def __init__(self, *args: Any, **options: Any) -> None:
+                    super().__init__(*args, **{**options, "disable": True})  # type: ignore[no-untyped-call]
+                    hear(options.get("initial") or 0)
+
+                def update(self, n: float | None = 1) -> None:
+                    hear(int(n or 0))
+
+            download = partial(hf_hub_download, self.name, file.name, repo_type=self.kind, revision=self.commit)
+            path = Path(_asked(self.kind, self.name, self.commit, partial(download, tqdm_class=Heard)))
+        if file.sha256 not in (None, cached_file_digest(path)):
+            # the next attempt must not find it
+            for place in (path.resolve(), path):
+                place.unlink(missing_ok=True)
+            raise HubError(
+                "hub",
+                sentence=f"{file.name} of {self.name} arrived other than the hub says (its checksum differs); run the command again",
+            )
+        return path
+
+    def read_parts(self, file: HubFile, read: Callable[[Any], T]) -> T:
+        """What `read` makes of a stream of the file, which fetches the parts that are read. Raises HubError."""
+        from huggingface_hub import HfFileSystem
+
+        path = f"{'datasets/' if self.kind == 'dataset' else ''}{self.name}@{self.commit}/{file.name}"
+
+        def opened() -> T:
+            with HfFileSystem(skip_instance_cache=True).open(path, cache_type="none") as stream:
+                return read(stream)
+
+        return _asked(self.kind, self.name, self.commit, opened)
+
+    @property
+    def command(self) -> str:
+        """The hub's command that downloads it."""
+        repo_type = " --repo-type dataset" if self.kind == "dataset" else ""
+        return f"hf download {self.name}{repo_type} --revision {self.commit}"
+
+
+def is_spec(text: str) -> bool:
+    """Tells whether a text has the form `OWNER/NAME` or `OWNER/NAME@REVISION`."""
+    return _SPEC.fullmatch(text) is not None
+
+
+def open_repo(kind: Kind, spec: str) -> HubRepo:
+    """The repository that `OWNER/NAME` or `OWNER/NAME@REVISION` means: a branch, a tag or a commit, `main` by default. Raises HubError.
+
+    A process asks once, so a branch that moves meanwhile makes no difference.
+    """
+    from huggingface_hub import constants
+
+    return _open_repo(kind, spec, constants.ENDPOINT, constants.HF_HUB_CACHE, constants.HF_HUB_OFFLINE)
+
+
+def pinned(kind: Kind, spec: str) -> str:
+    """The same with the commit that it means now, `OWNER/NAME@COMMIT`. Raises HubError."""
+    repo = open_repo(kind, spec)
+    return f"{repo.name}@{repo.commit}"
+
+
+def model_folder(spec: str, settings: Sequence[str], *weights: Sequence[str]) -> Path:
+    """The folder of a model on this machine, with the files whose names match `settings`, and the first of `weights` that it has.
+
+    Raises HubError.
+    """
+    repo = open_repo("model", spec)
+    top = [file for file in repo.files if "/" not in file.name]
+    kinds = [settings, *[kind for kind in weights if any(_matches(file, kind) for file in top)][:1]]
+    paths = [repo.fetch(file) for file in top if any(_matches(file, kind) for kind in kinds)]
+    if not paths:
+        raise HubError(
+            "hub", sentence=f"the model {spec} has none of the files {', '.join(settings[:3])}; name another"
+        )
+    return paths[0].parent
+
+
+def _matches(file: HubFile, patterns: Sequence[str]) -> bool:
+    return any(fnmatch(file.name, pattern) for pattern in patterns)
+
+
+@lru_cache(64)
+def _open_repo(kind: Kind, spec: str, endpoint: str, cache: str, is_offline: bool) -> HubRepo:
+    match = _SPEC.fullmatch(spec)
+    if match is None:
+        raise HubError(
+            "hub",
+            sentence=f"{spec} is no name of a {WORDS[kind]} on the hub: it should be OWNER/NAME or OWNER/NAME@REVISION",
+        )
+    name, revision = match["name"], match["revision"] or BRANCH
+    if not _answers():
+        repo = _kept(kind, name, revision)
+        listener.note(f"the hub does not answer: {name} is read at {repo.commit}, which was downloaded before")
+        return repo
+    from huggingface_hub import HfApi
+    from huggingface_hub.hf_api import RepoFile
+
+    def listed() -> HubRepo:
+        commit = str(HfApi().repo_info(name, repo_type=kind, revision=revision).sha)
+        entries = HfApi().list_repo_tree(name, repo_type=kind, revision=commit, recursive=True)
+        files = (
+            HubFile(entry.path, entry.size, entry.lfs.sha256 if entry.lfs else None)
+            for entry in entries
+            if isinstance(entry, RepoFile)
+        )
+        return HubRepo(kind, name, commit, tuple(files), is_online=True)
+
+    repo = _asked(kind, name, revision, listed)
+    _remember(repo, revision)
+    return repo
+
+
+def _answers() -> bool:
+    """Asks the hub, through whatever proxy is set, and waits for ANSWER_S. Offline it is not asked."""
+    from huggingface_hub import constants, get_session
+
+    answers: list[Any] = []
+
+    def ask() -> None:
+        # whatever the error is: it does not answer
+        with suppress(Exception):
+            answers.append(get_session().head(constants.ENDPOINT, timeout=ANSWER_S))
+
+    if not constants.HF_HUB_OFFLINE:
+        # in a thread, because looking up a name has no timeout
+        thread = Thread(target=ask, daemon=True)
+        thread.start()
+        thread.join(ANSWER_S)
+    return bool(answers)
+
+
+# --- what was downloaded before ---
+
+
+def _folder(kind: Kind, name: str) -> Path:
+    """The folder in which the hub's tools keep a repository."""
+    from huggingface_hub import constants
+
+    return Path(constants.HF_HUB_CACHE) / f"{kind}s--{name.replace('/', '--')}"
+
+
+def _listing(kind: Kind, name: str, commit: str) -> Path:
+    return cache_folder() / "hub" / f"{kind}s--{name.replace('/', '--')}" / f"{commit}.json"
+
+
+def _remember(repo: HubRepo, revision: str) -> None:
+    """Notes, as the hub's tools do, what the revision means, and lists the files for the time without a network."""
+    with suppress(OSError):
+        listing = _listing(repo.kind, repo.name, repo.commit)
+        listing.parent.mkdir(parents=True, exist_ok=True)
+        replace_text(listing, json.dumps([asdict(file) for file in repo.files]))
+        if not _COMMIT.fullmatch(revision):
+            reference = _folder(repo.kind, repo.name) / "refs" / revision
+            reference.parent.mkdir(parents=True, exist_ok=True)
+            replace_text(reference, repo.commit)
+
+
+def _kept(kind: Kind, name: str, revision: str) -> HubRepo:
+    """The repository as it was downloaded last. Raises HubError."""
+    folder = _folder(kind, name)
+    commit = revision
+    if not _COMMIT.fullmatch(revision):
+        with suppress(OSError):
+            commit = (folder / "refs" / revision).read_text().strip()
+    files: tuple[HubFile, ...] = ()
+    with suppress(OSError, ValueError, TypeError):
+        files = tuple(HubFile(**file) for file in json.loads(_listing(kind, name, commit).read_text()))
+    if not files:
+        snapshot = folder / "snapshots" / commit
+        paths = sorted(path for path in snapshot.rglob("*") if path.is_file())
+        files = tuple(HubFile(path.relative_to(snapshot).as_posix(), path.stat().st_size) for path in paths)
+    if not files:
+        at = "" if revision == BRANCH else f" at {revision}"
+        repo_type = " --repo-type dataset" if kind == "dataset" else ""
+        raise HubError(
+            "hub",
+            sentence=f"{name}{at} was not downloaded before, and the hub does not answer; fetch it where there is a network:"
+            f" hf download {name}{repo_type}{'' if revision == BRANCH else f' --revision {revision}'}",
+        )
+    return HubRepo(kind, name, commit, files, is_online=False)
+
+
+# --- errors ---
+
+
+@contextmanager
+def errors_as(kind: type[InputError], argument: str) -> Iterator[None]:
+    """Raises what the hub did not give as another error, about `argument`."""
+    try:
+        yield
+    except HubError as error:
+        raise kind(argument, sentence=error.sentence) from error
+
+
+def _asked(kind: Kind, name: str, revision: str, ask: Callable[[], T]) -> T:
+    """What the hub's client gives, after the wait that the hub asks for. Raises HubError, which says what to do."""
+    for waits in reversed(range(MOST_WAITS + 1)):
+        try:
+            return ask()
+        except Exception as error:
+            wait_s = _wait_of(error)
+            if wait_s is None or not waits:
+                sentence = _sentence(error, kind, name, revision)
+                if not sentence:
+                    raise
+                raise HubError("hub", sentence=sentence) from error
+            listener.note(f"the hub limits how often it is asked: waiting {wait_s} s")
+            time.sleep(wait_s)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _wait_of(error: Exception) -> int | None:
+    """Seconds after which the hub wants to be asked again; None: it says nothing of it."""
+    headers = getattr(getattr(error, "response", None), "headers", {})
+    told = re.search(r"t=(\d+)", headers.get("ratelimit", "")) or re.fullmatch(r"(\d+)", headers.get("retry-after", ""))
+    return int(told[1]) if told and int(told[1]) <= LONGEST_WAIT_S else None
+
+
+def _sentence(error: Exception, kind: Kind, name: str, revision: str) -> str:
+    """The sentence on an error; empty for one that is not the hub's."""
+    import huggingface_hub.errors as hub
+    from huggingface_hub import constants
+
+    what, where = f"the {WORDS[kind]} {name}", constants.ENDPOINT
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    log_in = "log in with `hf auth login`, or set HF_TOKEN"
+    if isinstance(error, hub.GatedRepoError) or status == 403:
+        return (
+            f"{what} is open to those who accepted its conditions on {where}/{kind}s/{name}; accept them, then {log_in}"
+        )
+    if status == 401 and not isinstance(error, hub.RepositoryNotFoundError):
+        return f"{where} refused the token for {what}; {log_in} with one that is valid"
+    if isinstance(error, hub.RevisionNotFoundError):
+        return f"{what} has no revision {revision}; name a branch, a tag or a commit of it behind @"
+    if isinstance(error, hub.RepositoryNotFoundError):
+        return f"{where} has no {what[4:]}, or shows it to some users only: check the name, or {log_in}"
+    if isinstance(error, hub.EntryNotFoundError):
+        return f"{what} lacks a file that its list names; run the command again"
+    if status == 429:
+        return f"{where} limits how often it is asked; wait some minutes and run the command again, which resumes"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"the disk of {constants.HF_HUB_CACHE} is full; free some space, or set HF_HOME to another disk, and run the command again, which resumes"
+    if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOTDIR):
+        return f"{constants.HF_HUB_CACHE} cannot be written; set HF_HOME to a folder that can"
+    package = type(error).__module__.partition(".")[0]
+    if isinstance(error, OSError | ValueError | RuntimeError) or package.startswith(
+        ("httpx", "httpcore", "huggingface_hub", "hf_xet")
+    ):
+        line = " ".join(next(iter(str(error).strip().splitlines()), type(error).__name__).split()).rstrip(".:")
+        return f"{what} could not be fetched from {where} ({line[:200]}); run the command again, which resumes"
+    return ""
