@@ -117,6 +117,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
         monkeypatch.setattr(client, "ANSWER_S", 1.0)
         yield server
     client._open_repo.cache_clear()
+    client._unreachable.cache_clear()
 
 
 @pytest.fixture(autouse=True)

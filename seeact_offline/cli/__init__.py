@@ -67,6 +67,7 @@ EXTRAS = {
     "cssselect": "rewards",
     "skimage": "rewards",
     "datasets": "data",
+    "huggingface_hub": "data",
     "matplotlib": "figures",
     "pandas": "data",
     "supervision": "marks",

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from seeact_offline.cli.output import note
+from seeact_offline.cli.output import live_console, note
 from seeact_offline.files.hub import Listener
 
 LINE_EVERY_S = 10.0
@@ -16,31 +16,36 @@ LINE_EVERY_S = 10.0
 class Downloads(Listener):
     """Shows each file that is fetched."""
 
+    def __init__(self) -> None:
+        self._named: set[str] = set()
+
     def note(self, text: str) -> None:
         note(text)
 
     @contextmanager
     def fetching(self, name: str, n_bytes: int, is_ahead: bool) -> Iterator[Callable[[int], None]]:
         if not sys.stderr.isatty():
+            # one that is waited for may have been begun ahead
+            if name not in self._named:
+                note(f"fetching {name}, {_megabytes(n_bytes)}")
+            self._named.add(name)
             yield _lines(name, n_bytes)
         elif is_ahead:
             # the steps that are asked meanwhile have the bar
             yield lambda n_more: None
         else:
-            from rich.console import Console
             from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
             from rich.progress import TransferSpeedColumn as SpeedColumn
 
             name_column = TextColumn("fetching {task.description}", markup=False)
             columns = name_column, BarColumn(), DownloadColumn(), SpeedColumn(), TimeRemainingColumn()
-            with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            with Progress(*columns, console=live_console(), transient=True) as bar:
                 task = bar.add_task(name.rpartition("/")[2], total=n_bytes)
                 yield lambda n_more: bar.advance(task, n_more)
 
 
 def _lines(name: str, n_bytes: int) -> Callable[[int], None]:
-    """Prints a line at the beginning, and others while a large file takes its time."""
-    note(f"fetching {name}, {_megabytes(n_bytes)}")
+    """Prints lines while a large file takes its time."""
     began = last = time.monotonic()
     done = 0
 

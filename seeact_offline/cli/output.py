@@ -7,9 +7,13 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, TextIO, cast
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from seeact_offline.files.markdown import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 LONGEST_ERROR = 2000
 """Largest error in characters: its names and values may have any length."""
@@ -91,3 +95,11 @@ def fail(text: str) -> int:
     half = LONGEST_ERROR // 2
     note(f"error: {said if len(said) <= LONGEST_ERROR else f'{said[:half]} [...] {said[-half:]}'}")
     return 2
+
+
+@lru_cache(1)
+def live_console() -> Console:
+    """The terminal of live lines: on one of its own each would overwrite the others."""
+    from rich.console import Console
+
+    return Console(stderr=True)

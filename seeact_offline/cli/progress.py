@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from seeact_offline.cli.output import note, say
+from seeact_offline.cli.output import live_console, note, say
 from seeact_offline.files.markdown import percent
 from seeact_offline.records import Prediction, StepScore
 from seeact_offline.runs.watch import Watch
@@ -175,7 +175,6 @@ def duration(seconds: float) -> str:
 def fitting_bar(console: Console | None = None) -> Progress:
     """Makes a live line that never wraps: a narrow terminal drops the bar, then the figures from the last on, then the label; count, rate and time
     left stay. `console`: default standard error."""
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, RenderableColumn, TextColumn
     from rich.text import Text
 
@@ -213,5 +212,5 @@ def fitting_bar(console: Console | None = None) -> Progress:
             columns["bar"] = BarColumn(min(BAR[1], BAR[0] + spare))
         return tuple(columns[name] for name in kept)
 
-    progress = Fitting(console=console or Console(stderr=True))
+    progress = Fitting(console=console or live_console())
     return progress

@@ -38,7 +38,7 @@ class HubFiles(ParquetFiles):
     def columns(self) -> list[str]:
         # a file takes some twenty requests, whose answers are small and slow to come
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            list(pool.map(self.light_file, self.paths))
+            list(pool.map(self._keep_light, self.paths))
         return ParquetFiles.columns(self)
 
     def sizes(self) -> list[int]:
@@ -52,10 +52,16 @@ class HubFiles(ParquetFiles):
         """None: no picture of the hub is given by a path."""
         yield from ()
 
+    def expect(self, paths: Sequence[Path]) -> None:
+        # not hours later, when the others are read
+        if hub.unreachable():
+            for path in paths:
+                self.whole_file(path)
+
     def whole_file(self, path: Path, following: Path | None = None) -> Path:
         with hub.errors_as(DatasetError, "dataset"):
             self.repo.fetch(self._file(path))
-        if following is not None and self.repo.is_online:
+        if following is not None and not hub.unreachable():
             # while the rows of this one are read; what goes wrong is met again when it is needed
             Thread(target=self._fetch_silently, args=(following,), daemon=True).start()
         return path
@@ -67,19 +73,25 @@ class HubFiles(ParquetFiles):
     def light_file(self, path: Path, columns: Sequence[str] = LIGHT_COLUMNS) -> Path:
         if not set(columns) <= set(LIGHT_COLUMNS):
             return self.whole_file(path)
-        file = self._file(path)
-        named = file.sha256 or hashlib.sha256(f"{self.repo.name}@{self.repo.commit}/{file.name}".encode()).hexdigest()
-        kept = cache_folder() / "hub" / "rows" / f"{named}.parquet"
-        if not kept.is_file():
-            with suppress(OSError):
-                self._keep_light(file, kept)
+        kept = self._kept(path)
         # a user without a cache folder reads the file itself
         return kept if kept.is_file() else self.whole_file(path)
 
-    def _keep_light(self, file: hub.HubFile, kept: Path) -> None:
-        """Keeps the small columns of a file, read in parts where it is not here. Raises DatasetError and OSError."""
+    def _kept(self, path: Path) -> Path:
+        """The place of a file's small columns."""
+        file = self._file(path)
+        named = file.sha256 or hashlib.sha256(f"{self.repo.name}@{self.repo.commit}/{file.name}".encode()).hexdigest()
+        return cache_folder() / "hub" / "rows" / f"{named}.parquet"
+
+    def _keep_light(self, path: Path) -> None:
+        """Keeps the small columns of a file, read in parts where it is not here. Raises DatasetError."""
         import pyarrow as pa
         import pyarrow.parquet as pq
+
+        file, kept = self._file(path), self._kept(path)
+        with suppress(OSError, pa.ArrowException):
+            pq.read_schema(kept)
+            return
 
         def light(source: Any) -> tuple[list[str], pa.Table]:
             try:
@@ -91,12 +103,10 @@ class HubFiles(ParquetFiles):
                 raise DatasetError("dataset", sentence=sentence) from error
 
         with hub.errors_as(DatasetError, "dataset"):
-            local = self.repo.local(file) if self.repo.is_online else self.repo.fetch(file)
+            local = self.repo.fetch(file) if hub.unreachable() else self.repo.local(file)
             names, table = self.repo.read_parts(file, light) if local is None else light(local)
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        written = kept.with_suffix(f".{hashlib.sha256(str(id(table)).encode()).hexdigest()[:8]}")
-        pq.write_table(table.replace_schema_metadata({_NAMES: json.dumps(names)}), written)
-        written.replace(kept)
+        table = table.replace_schema_metadata({_NAMES: json.dumps(names)})
+        hub.put(kept, lambda draft: pq.write_table(table, draft))
 
     def _names(self, path: Path) -> list[str]:
         import pyarrow.parquet as pq

@@ -121,6 +121,9 @@ class ParquetFiles(Files):
         """A file with these columns of the rows of `path`."""
         return path
 
+    def expect(self, paths: Sequence[Path]) -> None:
+        """Hears which files will be read, before the first. Raises DatasetError where one cannot be had."""
+
     def whole_file(self, path: Path, following: Path | None = None) -> Path:
         """The file with all columns. `following`: the one that will be asked for next."""
         return path
@@ -141,6 +144,7 @@ class ParquetFiles(Files):
         starts = [0, *accumulate(map(self._n_rows, self.paths))]
         spans = [(path, start, end) for path, (start, end) in zip(self.paths, pairwise(starts), strict=True)]
         spans = [span for span in spans if _holds(positions, *span[1:])]
+        self.expect([path for path, _, _ in spans])
         for (path, start, _), following in zip_longest(spans, spans[1:]):
             file = self.whole_file(path, following[0] if following else None)
             inside = [position - start for position in positions]

@@ -71,7 +71,7 @@ def _open_named(dataset: Any, splits: Sequence[str]) -> list[Source]:
         return [_open_hub(dataset, split) for split in splits]
     raise DatasetError(
         "dataset",
-        "sample, a folder, a .parquet, .jsonl or .json file, or a hub id",
+        "sample, a folder, a .parquet, .jsonl or .json file, or OWNER/NAME of the hub",
         f"{str(dataset)!r}: there is no such folder or file",
     )
 
@@ -179,9 +179,15 @@ def _open_hub(spec: str, split: str) -> Source:
         if name.endswith(".parquet") and (found := split_of_file(name)):
             of_splits.setdefault(found, []).append(file)
     files = sorted(of_splits.get(split, ()), key=lambda file: file.name)
-    if not files:
-        raise _no_split(split, f"{repo.name} at {repo.commit[:12]}", of_splits)
-    _check_whole([Path(file.name).name for file in files], split, repo.name)
+    try:
+        if not files:
+            raise _no_split(split, f"{repo.name} at {repo.commit[:12]}", of_splits)
+        _check_whole([Path(file.name).name for file in files], split, repo.name)
+    except DatasetError as error:
+        if repo.is_listed:
+            raise
+        lacking = f"{split} of {repo.name} was not downloaded whole, and {hub.unreachable()}; fetch it where there is a network:"
+        raise DatasetError("split", sentence=f"{lacking} {repo.command(f'--include *{SPLITS[split]}-*')}") from error
     return HubFiles(f"{split} of {spec}", None, tuple(map(repo.place, files)), repo)
 
 
@@ -197,5 +203,5 @@ def _table(table: Any, name: str, folder: Path | None) -> Source:
 
 
 def _no_split(split: str, where: str, found: Collection[str]) -> DatasetError:
-    got = f"only {', '.join(found)}" if found else "no split"
+    got = f"only {', '.join(found)}" if found else f"no file with a name such as {SPLITS[split]}-00000-of-00001.parquet"
     return DatasetError("split", f"{split} ({SPLITS[split]}) in {where}", got)

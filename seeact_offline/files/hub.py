@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,20 +17,21 @@ from dataclasses import asdict, dataclass
 from fnmatch import fnmatch
 from functools import lru_cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any, Literal, TypeVar
 
 from seeact_offline.files.digest import cached_file_digest
 from seeact_offline.files.places import cache_folder
-from seeact_offline.files.whole import replace_text
-from seeact_offline.records import InputError
+from seeact_offline.files.redaction import redact
+from seeact_offline.records import InputError, SeeActError
 
 T = TypeVar("T")
 Kind = Literal["dataset", "model"]
 WORDS: dict[Kind, str] = {"dataset": "data set", "model": "model"}
 BRANCH = "main"
-ANSWER_S = 4.0
-"""Seconds in which the hub has to answer; its own client tries for minutes."""
+ANSWER_S, LISTED_S = 4.0, 60.0
+"""Seconds in which the hub has to answer, and to list the files of a repository; its own client tries for minutes."""
 MOST_WAITS, LONGEST_WAIT_S = 3, 600
 """How often and how long a wait that the hub asks for is kept."""
 _SPEC = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(?P<revision>[\w.][\w./-]{0,120}))?")
@@ -58,6 +60,10 @@ class HubError(InputError):
     """What the hub did not give, and what to do: one sentence."""
 
 
+class HubSilent(HubError):
+    """The hub gave nothing, and refused nothing: what was downloaded before may serve."""
+
+
 @dataclass(frozen=True, slots=True)
 class HubFile:
     """A file of a repository."""
@@ -78,15 +84,14 @@ class HubRepo:
     name: str
     commit: str
     files: tuple[HubFile, ...]
-    """Those of the commit; offline, where it was never listed, those that were downloaded."""
-    is_online: bool
+    is_listed: bool = True
+    """True for all files of the commit; False for those that were downloaded, where the hub could never be asked for the others."""
 
     def local(self, file: HubFile) -> Path | None:
-        """The file on this machine; None if it was not downloaded."""
-        from huggingface_hub import try_to_load_from_cache
-
-        path = try_to_load_from_cache(self.name, file.name, revision=self.commit, repo_type=self.kind)
-        return Path(path) if isinstance(path, str) else None
+        """The file on this machine; None if it was not downloaded, or is not the hub's."""
+        path = self.place(file)
+        is_same = path.is_file() and path.stat().st_size == file.size
+        return path if is_same and file.sha256 in (None, cached_file_digest(path)) else None
 
     def place(self, file: HubFile) -> Path:
         """Where the file lies once it is here."""
@@ -99,12 +104,13 @@ class HubRepo:
         """
         if (path := self.local(file)) is not None:
             return path
-        if not self.is_online:
+        if reason := unreachable():
+            what = "differs from the hub's" if self.place(file).exists() else "was not downloaded"
             raise HubError(
                 "hub",
-                sentence=f"{file.name} of {self.name} was not downloaded, and the hub does not answer; fetch it where there is a network:"
-                f" {self.command}",
+                sentence=f"{file.name} of {self.name} {what}, and {reason}; fetch it where there is a network: {self.command(file.name)}",
             )
+        self._discard(file)
         from huggingface_hub import hf_hub_download
         from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]
 
@@ -122,15 +128,20 @@ class HubRepo:
 
             download = partial(hf_hub_download, self.name, file.name, repo_type=self.kind, revision=self.commit)
             path = Path(_asked(self.kind, self.name, self.commit, partial(download, tqdm_class=Heard)))
-        if file.sha256 not in (None, cached_file_digest(path)):
+        if self.local(file) is None:
             # the next attempt must not find it
-            for place in (path.resolve(), path):
-                place.unlink(missing_ok=True)
+            self._discard(file)
             raise HubError(
                 "hub",
                 sentence=f"{file.name} of {self.name} arrived other than the hub says (its checksum differs); run the command again",
             )
         return path
+
+    def _discard(self, file: HubFile) -> None:
+        path = self.place(file)
+        with suppress(OSError):
+            for place in (path.resolve(), path):
+                place.unlink(missing_ok=True)
 
     def read_parts(self, file: HubFile, read: Callable[[Any], T]) -> T:
         """What `read` makes of a stream of the file, which fetches the parts that are read. Raises HubError."""
@@ -144,11 +155,9 @@ class HubRepo:
 
         return _asked(self.kind, self.name, self.commit, opened)
 
-    @property
-    def command(self) -> str:
-        """The hub's command that downloads it."""
-        repo_type = " --repo-type dataset" if self.kind == "dataset" else ""
-        return f"hf download {self.name}{repo_type} --revision {self.commit}"
+    def command(self, what: str) -> str:
+        """The hub's command that downloads a file of it, or what an option names."""
+        return _command(self.kind, self.name, f"{what} ", self.commit)
 
 
 def is_spec(text: str) -> bool:
@@ -201,14 +210,30 @@ def _open_repo(kind: Kind, spec: str, endpoint: str, cache: str, is_offline: boo
             sentence=f"{spec} is no name of a {WORDS[kind]} on the hub: it should be OWNER/NAME or OWNER/NAME@REVISION",
         )
     name, revision = match["name"], match["revision"] or BRANCH
-    if not _answers():
-        repo = _kept(kind, name, revision)
-        listener.note(f"the hub does not answer: {name} is read at {repo.commit}, which was downloaded before")
-        return repo
+    is_commit = _COMMIT.fullmatch(revision) is not None
+    if is_commit and (files := _kept_listing(kind, name, revision)):
+        return HubRepo(kind, name, revision, files)
+    reason = unreachable()
+    if not reason:
+        try:
+            repo = _listed(kind, name, revision)
+        except HubSilent as error:
+            reason = error.sentence.partition(";")[0]
+        else:
+            _remember(repo, revision)
+            return repo
+    repo = _kept(kind, name, revision, reason)
+    if not is_commit:
+        listener.note(f"{reason}: {name} is read at {repo.commit}, which was downloaded before")
+    return repo
+
+
+def _listed(kind: Kind, name: str, revision: str) -> HubRepo:
+    """Asks the hub. Raises HubError, HubSilent among them."""
     from huggingface_hub import HfApi
     from huggingface_hub.hf_api import RepoFile
 
-    def listed() -> HubRepo:
+    def ask() -> HubRepo:
         commit = str(HfApi().repo_info(name, repo_type=kind, revision=revision).sha)
         entries = HfApi().list_repo_tree(name, repo_type=kind, revision=commit, recursive=True)
         files = (
@@ -216,30 +241,57 @@ def _open_repo(kind: Kind, spec: str, endpoint: str, cache: str, is_offline: boo
             for entry in entries
             if isinstance(entry, RepoFile)
         )
-        return HubRepo(kind, name, commit, tuple(files), is_online=True)
+        return HubRepo(kind, name, commit, tuple(files))
 
-    repo = _asked(kind, name, revision, listed)
-    _remember(repo, revision)
-    return repo
+    return _asked(kind, name, revision, lambda: _within(LISTED_S, ask))
 
 
-def _answers() -> bool:
-    """Asks the hub, through whatever proxy is set, and waits for ANSWER_S. Offline it is not asked."""
-    from huggingface_hub import constants, get_session
+def unreachable() -> str:
+    """The reason why the hub cannot be asked, for people; empty where it answers, through whatever proxy is set. A process asks once."""
+    from huggingface_hub import constants
 
-    answers: list[Any] = []
+    return _unreachable(constants.ENDPOINT, constants.HF_HUB_OFFLINE)
 
-    def ask() -> None:
-        # whatever the error is: it does not answer
-        with suppress(Exception):
-            answers.append(get_session().head(constants.ENDPOINT, timeout=ANSWER_S))
 
-    if not constants.HF_HUB_OFFLINE:
-        # in a thread, because looking up a name has no timeout
-        thread = Thread(target=ask, daemon=True)
-        thread.start()
-        thread.join(ANSWER_S)
-    return bool(answers)
+@lru_cache(8)
+def _unreachable(endpoint: str, is_offline: bool) -> str:
+    from huggingface_hub import get_session
+
+    if is_offline:
+        return "HF_HUB_OFFLINE is set"
+    # its handler prints each line a second time
+    logging.getLogger("huggingface_hub").handlers.clear()
+    try:
+        _within(ANSWER_S, lambda: get_session().head(endpoint, timeout=ANSWER_S))
+    except HubSilent as error:
+        return error.sentence
+    except Exception as error:
+        return f"{endpoint} does not answer ({redact(_line(error))})"
+    return ""
+
+
+def _within(seconds: float, ask: Callable[[], T]) -> T:
+    """What `ask` returns or raises. Raises HubSilent after so many seconds."""
+    results: list[T] = []
+    errors: list[Exception] = []
+
+    def work() -> None:
+        try:
+            results.append(ask())
+        except Exception as error:
+            errors.append(error)
+
+    # in a thread, because looking up a name has no timeout
+    thread = Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if errors:
+        raise errors[0]
+    if not results:
+        from huggingface_hub import constants
+
+        raise HubSilent("hub", sentence=f"{constants.ENDPOINT} does not answer within {seconds:g} s")
+    return results[0]
 
 
 # --- what was downloaded before ---
@@ -258,39 +310,53 @@ def _listing(kind: Kind, name: str, commit: str) -> Path:
 
 def _remember(repo: HubRepo, revision: str) -> None:
     """Notes, as the hub's tools do, what the revision means, and lists the files for the time without a network."""
+    listing = json.dumps([asdict(file) for file in repo.files])
+    put(_listing(repo.kind, repo.name, repo.commit), lambda draft: draft.write_text(listing))
+    if not _COMMIT.fullmatch(revision):
+        put(_folder(repo.kind, repo.name) / "refs" / revision, lambda draft: draft.write_text(repo.commit))
+
+
+def put(path: Path, write: Callable[[Path], object]) -> None:
+    """Replaces a file that several processes may write at once, by what `write` writes to its argument; leaves it where nothing can be written."""
     with suppress(OSError):
-        listing = _listing(repo.kind, repo.name, repo.commit)
-        listing.parent.mkdir(parents=True, exist_ok=True)
-        replace_text(listing, json.dumps([asdict(file) for file in repo.files]))
-        if not _COMMIT.fullmatch(revision):
-            reference = _folder(repo.kind, repo.name) / "refs" / revision
-            reference.parent.mkdir(parents=True, exist_ok=True)
-            replace_text(reference, repo.commit)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=path.parent) as folder:
+            draft = Path(folder) / path.name
+            write(draft)
+            draft.replace(path)
 
 
-def _kept(kind: Kind, name: str, revision: str) -> HubRepo:
-    """The repository as it was downloaded last. Raises HubError."""
+def _kept_listing(kind: Kind, name: str, commit: str) -> tuple[HubFile, ...]:
+    with suppress(OSError, ValueError, TypeError):
+        return tuple(HubFile(**file) for file in json.loads(_listing(kind, name, commit).read_text()))
+    return ()
+
+
+def _kept(kind: Kind, name: str, revision: str, reason: str) -> HubRepo:
+    """The repository as it was downloaded last. Raises HubError. `reason`: why the hub was not asked."""
     folder = _folder(kind, name)
     commit = revision
     if not _COMMIT.fullmatch(revision):
         with suppress(OSError):
             commit = (folder / "refs" / revision).read_text().strip()
-    files: tuple[HubFile, ...] = ()
-    with suppress(OSError, ValueError, TypeError):
-        files = tuple(HubFile(**file) for file in json.loads(_listing(kind, name, commit).read_text()))
-    if not files:
-        snapshot = folder / "snapshots" / commit
-        paths = sorted(path for path in snapshot.rglob("*") if path.is_file())
-        files = tuple(HubFile(path.relative_to(snapshot).as_posix(), path.stat().st_size) for path in paths)
-    if not files:
+    if files := _kept_listing(kind, name, commit):
+        return HubRepo(kind, name, commit, files)
+    snapshot = folder / "snapshots" / commit
+    paths = sorted(path for path in snapshot.rglob("*") if path.is_file())
+    if not paths:
         at = "" if revision == BRANCH else f" at {revision}"
-        repo_type = " --repo-type dataset" if kind == "dataset" else ""
         raise HubError(
             "hub",
-            sentence=f"{name}{at} was not downloaded before, and the hub does not answer; fetch it where there is a network:"
-            f" hf download {name}{repo_type}{'' if revision == BRANCH else f' --revision {revision}'}",
+            sentence=f"{name}{at} was not downloaded before, and {reason}; fetch it where there is a network:"
+            f" {_command(kind, name, '', revision)}",
         )
-    return HubRepo(kind, name, commit, files, is_online=False)
+    files = tuple(HubFile(path.relative_to(snapshot).as_posix(), path.stat().st_size) for path in paths)
+    return HubRepo(kind, name, commit, files, is_listed=False)
+
+
+def _command(kind: Kind, name: str, what: str, revision: str) -> str:
+    repo_type = "--repo-type dataset " if kind == "dataset" else ""
+    return f"hf download {name} {what}{repo_type}{'' if revision == BRANCH else f'--revision {revision}'}".rstrip()
 
 
 # --- errors ---
@@ -311,12 +377,11 @@ def _asked(kind: Kind, name: str, revision: str, ask: Callable[[], T]) -> T:
         try:
             return ask()
         except Exception as error:
+            if isinstance(error, SeeActError):
+                raise
             wait_s = _wait_of(error)
             if wait_s is None or not waits:
-                sentence = _sentence(error, kind, name, revision)
-                if not sentence:
-                    raise
-                raise HubError("hub", sentence=sentence) from error
+                raise _error(error, kind, name, revision) from error
             listener.note(f"the hub limits how often it is asked: waiting {wait_s} s")
             time.sleep(wait_s)
     raise AssertionError("the last attempt returns or raises")
@@ -329,36 +394,57 @@ def _wait_of(error: Exception) -> int | None:
     return int(told[1]) if told and int(told[1]) <= LONGEST_WAIT_S else None
 
 
-def _sentence(error: Exception, kind: Kind, name: str, revision: str) -> str:
-    """The sentence on an error; empty for one that is not the hub's."""
+def _error(error: Exception, kind: Kind, name: str, revision: str) -> HubError:
+    """The error of the client in a sentence that says what to do."""
     import huggingface_hub.errors as hub
     from huggingface_hub import constants
 
     what, where = f"the {WORDS[kind]} {name}", constants.ENDPOINT
     status = getattr(getattr(error, "response", None), "status_code", None)
+    number = error.errno if isinstance(error, OSError) else None
     log_in = "log in with `hf auth login`, or set HF_TOKEN"
-    if isinstance(error, hub.GatedRepoError) or status == 403:
-        return (
-            f"{what} is open to those who accepted its conditions on {where}/{kind}s/{name}; accept them, then {log_in}"
-        )
-    if status == 401 and not isinstance(error, hub.RepositoryNotFoundError):
-        return f"{where} refused the token for {what}; {log_in} with one that is valid"
-    if isinstance(error, hub.RevisionNotFoundError):
-        return f"{what} has no revision {revision}; name a branch, a tag or a commit of it behind @"
-    if isinstance(error, hub.RepositoryNotFoundError):
-        return f"{where} has no {what[4:]}, or shows it to some users only: check the name, or {log_in}"
-    if isinstance(error, hub.EntryNotFoundError):
-        return f"{what} lacks a file that its list names; run the command again"
+    refusals = (
+        (
+            isinstance(error, hub.GatedRepoError) or status == 403,
+            f"{what} is open to those who accepted its conditions on {where}/{kind}s/{name}; accept them, then {log_in}",
+        ),
+        (
+            status == 401 and not isinstance(error, hub.RepositoryNotFoundError),
+            f"{where} refused the token for {what}; {log_in} with one that is valid",
+        ),
+        (
+            isinstance(error, hub.RevisionNotFoundError),
+            f"{what} has no revision {revision}; name a branch, a tag, or a commit with its 40 digits behind @",
+        ),
+        (
+            isinstance(error, hub.RepositoryNotFoundError),
+            f"{where} has no {what[4:]}, or shows it to some users only: check the name, or {log_in}",
+        ),
+        (
+            number in (errno.ENOSPC, errno.EDQUOT),
+            f"the disk of {constants.HF_HUB_CACHE} is full; free some space, or set HF_HOME to another disk, and run the command again, which"
+            " resumes",
+        ),
+        (
+            number in (errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOTDIR),
+            f"{constants.HF_HUB_CACHE} cannot be written; set HF_HOME to a folder that can",
+        ),
+    )
+    for applies, sentence in refusals:
+        if applies:
+            return HubError("hub", sentence=sentence)
     if status == 429:
-        return f"{where} limits how often it is asked; wait some minutes and run the command again, which resumes"
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"the disk of {constants.HF_HUB_CACHE} is full; free some space, or set HF_HOME to another disk, and run the command again, which resumes"
-    if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOTDIR):
-        return f"{constants.HF_HUB_CACHE} cannot be written; set HF_HOME to a folder that can"
-    package = type(error).__module__.partition(".")[0]
-    if isinstance(error, OSError | ValueError | RuntimeError) or package.startswith(
-        ("httpx", "httpcore", "huggingface_hub", "hf_xet")
-    ):
-        line = " ".join(next(iter(str(error).strip().splitlines()), type(error).__name__).split()).rstrip(".:")
-        return f"{what} could not be fetched from {where} ({line[:200]}); run the command again, which resumes"
-    return ""
+        return HubSilent(
+            "hub",
+            sentence=f"{where} limits how often it is asked; wait some minutes and run the command again, which resumes",
+        )
+    reason = redact(_line(error))
+    return HubSilent(
+        "hub", sentence=f"{what} could not be fetched from {where} ({reason}); run the command again, which resumes"
+    )
+
+
+def _line(error: Exception) -> str:
+    """The first line of an error."""
+    line = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+    return " ".join(line.split()).rstrip(".:")[:200]

@@ -9,6 +9,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,7 @@ def restarted(monkeypatch: pytest.MonkeyPatch, is_offline: bool = False) -> None
     """What the process knows of the hub is forgotten."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", is_offline)
     client._open_repo.cache_clear()
+    client._unreachable.cache_clear()
 
 
 def predictions(out: Path, dataset: object, **more: Any) -> bytes:
@@ -207,9 +209,67 @@ def test_a_node_without_a_network_is_told_which_file_is_missing(
     restarted(monkeypatch, is_offline=True)
     assert len(list(load_steps(NAME, SPLIT, limit=1))) == N_STEPS
     assert refusal() == (
-        f"{shard(1)} of {NAME} was not downloaded, and the hub does not answer; fetch it where there is a network:"
-        f" hf download {NAME} --repo-type dataset --revision {commit}"
+        f"{shard(1)} of {NAME} was not downloaded, and HF_HUB_OFFLINE is set; fetch it where there is a network:"
+        f" hf download {NAME} {shard(1)} --repo-type dataset --revision {commit}"
     )
+
+
+@pytest.mark.parametrize("status", [429, 500, 503, 407])
+def test_what_is_here_is_read_where_the_hub_gives_only_errors(
+    hub: HubServer, commit: str, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    list(load_steps(NAME, SPLIT))
+    hub.refusal = Refusal(status)
+    restarted(monkeypatch)
+    assert open_split(NAME, SPLIT).dataset == f"{NAME}@{commit}"
+    assert len(list(load_steps(NAME, SPLIT))) == N_SHARDS * N_TASKS * N_STEPS
+
+
+def test_a_commit_that_is_here_needs_no_question(hub: HubServer, commit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    list(load_steps(NAME, SPLIT))
+    restarted(monkeypatch)
+    hub.requests.clear()
+    list(load_steps(f"{NAME}@{commit}", SPLIT))
+    assert [request for request in hub.requests if request != "HEAD /"] == []
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda data: data[:-100], lambda data: data[:5000] + b"x" + data[5001:]], ids=["cut", "changed"]
+)
+def test_a_file_that_was_changed_here_is_fetched_again_or_named(
+    hub: HubServer, commit: str, spoil: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    list(load_steps(NAME, SPLIT))
+    (place,) = (tmp_path / "hf").rglob(f"snapshots/{commit}/{shard(2)}")
+    place.resolve().write_bytes(spoil(place.read_bytes()))
+    restarted(monkeypatch, is_offline=True)
+    assert refusal().startswith(f"{shard(2)} of {NAME} differs from the hub's, and HF_HUB_OFFLINE is set; fetch it")
+    restarted(monkeypatch)
+    assert len(list(load_steps(NAME, SPLIT))) == N_SHARDS * N_TASKS * N_STEPS
+
+
+@pytest.mark.parametrize("pattern", ["*/test_website-00000-*", "*/train-*"], ids=["half a split", "another split"])
+def test_part_of_a_data_set_is_told_from_all_of_it(
+    hub: HubServer, commit: str, pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from huggingface_hub import constants, snapshot_download
+
+    snapshot_download(NAME, repo_type="dataset", cache_dir=constants.HF_HUB_CACHE, allow_patterns=pattern)
+    restarted(monkeypatch, is_offline=True)
+    assert refusal() == (
+        f"{SPLIT} of {NAME} was not downloaded whole, and HF_HUB_OFFLINE is set; fetch it where there is a network:"
+        f" hf download {NAME} --include *test_website-* --repo-type dataset --revision {commit}"
+    )
+
+
+def test_small_columns_that_were_spoilt_are_read_again(
+    hub: HubServer, commit: str, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = open_split(NAME, SPLIT).keys
+    for path in (own_cache / "hub" / "rows").iterdir():
+        path.write_bytes(b"spoilt")
+    restarted(monkeypatch)
+    assert open_split(NAME, SPLIT).keys == before
 
 
 def test_a_hub_that_says_nothing_is_not_waited_for(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,7 +277,7 @@ def test_a_hub_that_says_nothing_is_not_waited_for(hub: HubServer, monkeypatch: 
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
         monkeypatch.setattr(client, "ANSWER_S", 0.1)
-        assert "was not downloaded before, and the hub does not answer" in refusal()
+        assert f"{NAME} was not downloaded before, and http://127.0.0.1" in refusal()
 
 
 # --- faults -----------------------------------------------------------------------------------------------------------
@@ -233,8 +293,9 @@ FAULTS: dict[str, tuple[Refusal, str]] = {
         "refused the token for the data set owner/pages; log in",
     ),
     "no access": (Refusal(403), "is open to those who accepted its conditions"),
-    "a limit without a wait": (Refusal(429, paths="/api/"), "limits how often it is asked; wait some minutes"),
-    "a server's error": (Refusal(500, paths="/api/"), r"could not be fetched from http://127.0.0.1"),
+    "a limit without a wait": (Refusal(429, paths="/api/"), "limits how often it is asked; fetch it where"),
+    "a server's error": (Refusal(500, paths="/api/"), "could not be fetched from http://127.0.0.1"),
+    "an answer that is none": (Refusal(200, paths="/api/"), "could not be fetched from http://127.0.0.1"),
 }
 
 
@@ -253,7 +314,7 @@ def test_a_fault_of_the_hub_is_one_sentence(hub: HubServer, commit: str, fault: 
         (
             f"{NAME}@v9",
             SPLIT,
-            f"the data set {NAME} has no revision v9; name a branch, a tag or a commit of it behind @",
+            f"the data set {NAME} has no revision v9; name a branch, a tag, or a commit with its 40 digits behind @",
         ),
         (NAME, "cross_domain", "expected cross_domain .* got only .*train"),
     ],
@@ -362,7 +423,8 @@ def test_the_command_runs_on_a_node_without_a_network_after_one_with_it(
     for variables in ({}, {"HF_HUB_OFFLINE": "1"}):
         again = started(hub, tmp_path, tmp_path / f"b{len(variables)}", "--limit", "3", **variables)
         assert again.returncode == 0, again.stderr
-        assert f"the hub does not answer: {NAME} is read at {commit}, which was downloaded before" in again.stderr
+        reason = "HF_HUB_OFFLINE is set" if variables else f"{hub.url} does not answer ([Errno 111] Connection refused)"
+        assert f"{reason}: {NAME} is read at {commit}, which was downloaded before\n" in again.stderr
         assert "WARNING" not in again.stderr
         assert (tmp_path / f"b{len(variables)}" / "predictions.jsonl").read_bytes() == (
             tmp_path / "a" / "predictions.jsonl"
