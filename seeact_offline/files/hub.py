@@ -11,6 +11,7 @@ import json
 import logging
 import re
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
@@ -18,7 +19,7 @@ from fnmatch import fnmatch
 from functools import lru_cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, Literal, TypeVar
 
 from seeact_offline.files.digest import cached_file_digest
@@ -32,6 +33,8 @@ WORDS: dict[Kind, str] = {"dataset": "data set", "model": "model"}
 BRANCH = "main"
 ANSWER_S, LISTED_S = 4.0, 60.0
 """Seconds in which the hub has to answer, and to list the files of a repository; its own client tries for minutes."""
+_FETCHING: defaultdict[str, Lock] = defaultdict(Lock)
+"""Place of a file -> held while a thread of this process fetches it."""
 MOST_WAITS, LONGEST_WAIT_S = 3, 600
 """How often and how long a wait that the hub asks for is kept."""
 _SPEC = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(?P<revision>[\w.][\w./-]{0,120}))?")
@@ -90,8 +93,11 @@ class HubRepo:
     def local(self, file: HubFile) -> Path | None:
         """The file on this machine; None if it was not downloaded, or is not the hub's."""
         path = self.place(file)
-        is_same = path.is_file() and path.stat().st_size == file.size
-        return path if is_same and file.sha256 in (None, cached_file_digest(path)) else None
+        # another thread may be replacing it
+        with suppress(OSError):
+            if path.stat().st_size == file.size and file.sha256 in (None, cached_file_digest(path)):
+                return path
+        return None
 
     def place(self, file: HubFile) -> Path:
         """Where the file lies once it is here."""
@@ -102,6 +108,10 @@ class HubRepo:
 
         `is_ahead`: nobody waits for it yet.
         """
+        with _FETCHING[str(self.place(file))]:
+            return self._fetched(file, is_ahead)
+
+    def _fetched(self, file: HubFile, is_ahead: bool) -> Path:
         if (path := self.local(file)) is not None:
             return path
         if reason := unreachable():
