@@ -814,7 +814,7 @@ class Prediction:
 
     @property
     def operation(self) -> Operation:
-        """As it is compared: no value and an empty one are the same."""
+        """Returns the operation as it is compared: no value and an empty one are the same."""
         return Operation(self.op, "" if self.value == EMPTY_VALUE else self.value)
 
     @property

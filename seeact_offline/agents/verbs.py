@@ -1,4 +1,4 @@
-"""What the verbs of the models' languages ask for, and an act from a verb and its arguments, whatever notation they are written in."""
+"""Verbs of the models' languages and what they ask for, and an act from a verb and its arguments, whatever notation they are written in."""
 
 from __future__ import annotations
 

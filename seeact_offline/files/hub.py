@@ -60,7 +60,7 @@ listener = Listener()
 
 
 class HubError(InputError):
-    """What the hub did not give, and what to do: one sentence."""
+    """Says in one sentence what the hub did not give, and what to do."""
 
 
 class HubSilent(HubError):
@@ -100,7 +100,7 @@ class HubRepo:
         return None
 
     def place(self, file: HubFile) -> Path:
-        """Where the file lies once it is here."""
+        """Returns the path at which the file lies once it is here."""
         return _folder(self.kind, self.name) / "snapshots" / self.commit / file.name
 
     def fetch(self, file: HubFile, is_ahead: bool = False) -> Path:
@@ -154,7 +154,7 @@ class HubRepo:
                 place.unlink(missing_ok=True)
 
     def read_parts(self, file: HubFile, read: Callable[[Any], T]) -> T:
-        """What `read` makes of a stream of the file, which fetches the parts that are read. Raises HubError."""
+        """Returns what `read` makes of a stream of the file, which fetches the parts that are read. Raises HubError."""
         from huggingface_hub import HfFileSystem
 
         path = f"{'datasets/' if self.kind == 'dataset' else ''}{self.name}@{self.commit}/{file.name}"
@@ -275,19 +275,21 @@ def _unreachable(endpoint: str, is_offline: bool) -> str:
         _within(ANSWER_S, lambda: get_session().head(endpoint, timeout=ANSWER_S))
     except HubSilent as error:
         return error.sentence
+    # a proxy, a name, a certificate: whatever it is, the hub cannot be asked
     except Exception as error:
         return f"{endpoint} does not answer ({redact(_line(error))})"
     return ""
 
 
 def _within(seconds: float, ask: Callable[[], T]) -> T:
-    """What `ask` returns or raises. Raises HubSilent after so many seconds."""
+    """Returns or raises as `ask` does. Raises HubSilent after so many seconds."""
     results: list[T] = []
     errors: list[Exception] = []
 
     def work() -> None:
         try:
             results.append(ask())
+        # raised again by who waits
         except Exception as error:
             errors.append(error)
 
@@ -382,10 +384,11 @@ def errors_as(kind: type[InputError], argument: str) -> Iterator[None]:
 
 
 def _asked(kind: Kind, name: str, revision: str, ask: Callable[[], T]) -> T:
-    """What the hub's client gives, after the wait that the hub asks for. Raises HubError, which says what to do."""
+    """Returns what the hub's client gives, after the wait that the hub asks for. Raises HubError, which says what to do."""
     for waits in reversed(range(MOST_WAITS + 1)):
         try:
             return ask()
+        # besides the client's own errors those of the libraries below it
         except Exception as error:
             if isinstance(error, SeeActError):
                 raise

@@ -238,7 +238,7 @@ def parse(text: str, mode: str = "eval") -> Any:
 
 
 def _value_at(text: str, start: int) -> tuple[int, str, bool]:
-    """Where the value that opens at `start` ends, the value with the closing brackets that its opening ones want, and False where nothing
+    """Returns where the value that opens at `start` ends, the value with the closing brackets that its opening ones want, and False where nothing
     closes it: `{"coordinate": [1, 2}}` lacks one, and has one of another kind."""
     stack: list[str] = []
     written: list[str] = []

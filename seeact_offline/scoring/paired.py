@@ -30,7 +30,7 @@ _COMMIT = re.compile("@([0-9a-f]{40})$")
 
 
 class DataName(NamedTuple):
-    """What tells the data of a run from others."""
+    """Tells the data of a run from others."""
 
     fingerprint: str
     """Of the rows; empty: not known."""
@@ -174,7 +174,7 @@ def compare_runs(
         dropped={run.name: len(run.steps) - len(keys) for run in runs},
         not_run={run.name: run.n_not_run for run in runs if run.n_not_run},
         incomplete=tuple(run.name for run in runs if not run.complete),
-        data=_data(runs),
+        data=of_different_data((one.data, one.name) for run in runs for one in (run.seeds or [run])),
         averaged_otherwise=tuple(run.name for run in runs if table.differs_from(run.name, run.headline or {})),
         figures={metric: {name: table.average(metric, name, seed) for name in table.names} for metric in table.metrics},
         best={metric: table.best(metric) for metric in table.metrics},
@@ -231,12 +231,6 @@ def _check_copies(runs: Sequence[ScoredRun]) -> None:
             raise InputError("runs", sentence=sentence)
         if run.origin:
             names[run.origin] = run.name
-
-
-def _data(runs: Sequence[ScoredRun]) -> dict[str, tuple[str, ...]]:
-    """As `of_different_data`, over the runs and the seeds of groups."""
-    members = [member for run in runs for member in (run.seeds or [run])]
-    return of_different_data((member.data, member.name) for member in members)
 
 
 def of_different_data(runs: Iterable[tuple[DataName | None, str]]) -> dict[str, tuple[str, ...]]:
