@@ -15,7 +15,8 @@ from seeact_offline.recorder.script import TaskScript
 class Judgement:
     """The verdict on a page as it is now."""
 
-    done: bool
+    done: bool | None
+    """None for a task without a check."""
     is_over: bool = False
     """True if the page has ended the episode by itself."""
     raw_reward: float | None = None
@@ -41,4 +42,4 @@ class Place:
 
     def judge(self, session: LiveSession) -> Judgement:
         """Raises Playwright's Error where the state cannot be found out."""
-        return Judgement(session.holds(session.task.check))
+        return Judgement(session.holds(session.task.check) if session.task.check else None)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from seeact_offline.agents import Act
@@ -23,9 +25,11 @@ from seeact_offline.live.stop_rules import ANSWERED, ERROR, OVER, STOPPED, StopR
 from seeact_offline.ranking import Scores
 from seeact_offline.recorder.browser import Deadline, find, same_box
 from seeact_offline.recorder.browser import carry_out as carry_out_recorded
+from seeact_offline.recorder.browser_options import BrowserOptions
 from seeact_offline.recorder.origins import Origin
 from seeact_offline.recorder.script import Action, TaskScript
 from seeact_offline.records import Box, Model, Operation, Step, StepError, Usage
+from seeact_offline.runs.open import safe_name
 from seeact_offline.runs.prepare import prepare
 
 ORACLE, RANDOM = "oracle", "random"
@@ -37,6 +41,7 @@ FIND_MS = 2_000
 """Milliseconds for a recorded element to appear."""
 CLICKED = frozenset({"a", "button", "summary", "label", "li", "td"})
 TYPED = frozenset({"input", "textarea"})
+TEXT_TYPES = frozenset({"text", "search", "email", "tel", "url", "number", "password"})
 _IS_MET = """(e, [x, y]) => {
   const met = e.getRootNode().elementFromPoint(x, y);
   return met !== null && (e.contains(met) || (met.contains(e) && met !== document.body && met !== document.documentElement));
@@ -66,6 +71,8 @@ class Proposal:
 
 
 Confirm = Callable[[Proposal], Decision]
+AskVerdict = Callable[["Episode"], bool | None]
+"""Asks a person whether the task of an episode without a check was done; None where nobody says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +110,8 @@ class Episode:
     """True if the task's state held where the agent stopped; None without a verdict."""
     reached: bool | None = None
     """True if it held after any action."""
+    by_person: bool | None = None
+    """A person's verdict where the task has no check."""
     raw_reward: float | None = None
     """The page's own reward, where it gives one."""
     last_png: bytes | None = None
@@ -137,6 +146,10 @@ class EpisodeOptions:
     keep_rows: bool = False
     confirm: Confirm | None = None
     """Asks a person about each act before it is carried out; None: nobody is asked."""
+    ask_verdict: AskVerdict | None = None
+    browser: BrowserOptions = field(default_factory=BrowserOptions)
+    traces: Path = Path()
+    """Folder for Playwright's traces."""
 
 
 def run_episode(
@@ -191,9 +204,9 @@ class _Running:
         episode, place = self._episode, self._options.place
         began = time.monotonic()
         size = place.size or self._speaker.size
-        with LiveSession(browser, episode.task, start, size, self._options.allowed, place.clock_runs) as session:
+        own = self._options.browser, self._options.traces / f"{safe_name(episode.task.annotation_id)}.zip"
+        with LiveSession(browser, episode.task, start, size, self._options.allowed, place.clock_runs, *own) as session:
             episode.task = session.task = place.begin(session)
-            episode.reached = False
             session.rest()
             while not episode.end:
                 view = session.observe(f"live-{len(episode.steps)}", self._history, self._speaker.whole)
@@ -202,14 +215,17 @@ class _Running:
                     session.rest()
                     self._tell_events(session)
                     judged = place.judge(session)
-                    episode.reached |= judged.done
+                    episode.reached = episode.reached or judged.done
                     by_rule = self._options.rules.end(self._said, self._carried) or ""
                     episode.end = OVER if judged.is_over else by_rule
                 deadline.restart()
             judged = place.judge(session)
             episode.done, episode.raw_reward = judged.done, judged.raw_reward
-            episode.reached |= episode.done
+            episode.reached = episode.reached or episode.done
             episode.last_png, episode.last_address = session.picture(), session.address
+            if self._options.ask_verdict and episode.done is None:
+                with self._waiting_for_a_person(deadline):
+                    episode.by_person = self._options.ask_verdict(episode)
             episode.browser_s += time.monotonic() - began - episode.model_s - self._waited_s
 
     def _step(self, session: LiveSession, view: PageView, deadline: Deadline) -> None:
@@ -332,15 +348,7 @@ class _Running:
         one = rng.choice(shown)
         words = self._episode.task.task.split()
         operation = Operation("CLICK")
-        if one.tag in TYPED and one.attributes.get("type", "text") in (
-            "text",
-            "search",
-            "email",
-            "tel",
-            "url",
-            "number",
-            "password",
-        ):
+        if one.tag in TYPED and one.attributes.get("type", "text") in TEXT_TYPES:
             operation = Operation("TYPE", rng.choice(words).strip(".,"))
         key = view.node(one.backend_node_id)
         assert key is not None
@@ -401,15 +409,20 @@ class _Running:
             return ""
         place = "" if helped else _place_in_words(view, move)
         action = f"(help) {_words(helped)}" if helped else move.said
-        began = time.monotonic()
-        deadline.pause()
         task = self._episode.task.task
-        decision = self._options.confirm(Proposal(task, view.address, len(self._episode.steps) + 1, action, place))
-        deadline.restart()
-        self._waited_s += time.monotonic() - began
+        with self._waiting_for_a_person(deadline):
+            decision = self._options.confirm(Proposal(task, view.address, len(self._episode.steps) + 1, action, place))
         if decision == "end":
             self._episode.end, self._episode.detail = STOPPED, ENDED
         return {"accept": "", "reject": REJECTED, "end": ENDED}[decision]
+
+    @contextmanager
+    def _waiting_for_a_person(self, deadline: Deadline) -> Iterator[None]:
+        began = time.monotonic()
+        deadline.pause()
+        yield
+        deadline.restart()
+        self._waited_s += time.monotonic() - began
 
     def _note(
         self, session: LiveSession, view: PageView, move: Move, problem: str, helped: bool, recorded: Action | None

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
@@ -19,19 +20,24 @@ from seeact_offline.dataset.recorded import Condition, PageState
 from seeact_offline.dataset.rows import RowPosition, read_step
 from seeact_offline.dataset.writing import StepRecord, to_row
 from seeact_offline.pages.screenshots import open_picture
-from seeact_offline.recorder.browser import CLOCK, INIT, element_records, evaluate, settle
+from seeact_offline.recorder.browser import CLOCK, INIT, UNSEEN, element_records, evaluate, settle
+from seeact_offline.recorder.browser_options import BrowserOptions
 from seeact_offline.recorder.cleaning import Node, clean, cleaned_html
 from seeact_offline.recorder.observing import MEASURE, accessibility_tree, layout
-from seeact_offline.recorder.origins import Origin
+from seeact_offline.recorder.origins import ANYWHERE, Origin
 from seeact_offline.recorder.script import TaskScript
 from seeact_offline.recorder.snapshot import STYLES, snapshot_tree
-from seeact_offline.records import Box, InputError, Operation, Step, StepKey
+from seeact_offline.records import Box, InputError, Operation, Step, StepError, StepKey
 
 if TYPE_CHECKING:
-    from playwright.sync_api import CDPSession, Page
+    from playwright.sync_api import CDPSession, Page, Request
 
 TIMEOUT_S = 10.0
 """Seconds for a page to load, and for one act."""
+START_S = 30.0
+"""Seconds for a website to answer."""
+PAUSE_MS = 1000
+"""Milliseconds that pass before a website is at rest: scripts do what an act asks for some time later."""
 TABS_MS = 3000
 """Milliseconds for a tab that was opened to begin to load."""
 TRIES = 5
@@ -109,13 +115,17 @@ class LiveSession:
         size: tuple[int, int],
         allowed: frozenset[Origin],
         clock_runs: bool = False,
+        settings: BrowserOptions = BrowserOptions(),  # noqa: B008
+        trace: Path = Path(),
     ) -> None:
-        """`start`: the address to open. `allowed`: origins that an act may lead to, besides that of the start. `clock_runs`: the time
-        does not stand still, so that pages may change by themselves, and are at rest once they have stopped."""
+        """`start`: the address to open. `allowed`: origins that an act may lead to, besides that of the start; with ANYWHERE time and chance
+        are those of the world. `clock_runs`: the time does not stand still, so that pages may change by themselves, and are at rest once
+        they have stopped. `trace`: file for Playwright's trace, where it is kept."""
         self.task, self.start, self.size = task, start, size
         self.base = "" if start == task.start else urlunsplit((*urlsplit(start)[:2], "", "", ""))
         self._clock_runs = clock_runs
         self._allowed = allowed | {Origin.of(start, "start")}
+        self._trace = trace if settings.trace else None
         self.events: list[str] = []
         """Events that nobody asked for, in words: dialogs, tabs, downloads."""
         self._numbers: dict[NodeKey, int] = {}
@@ -124,26 +134,34 @@ class LiveSession:
         self._known: list[Page] = []
         self._targets = browser.new_browser_cdp_session()
         self.context = browser.new_context(
-            viewport={"width": size[0], "height": size[1]}, locale="en-US", timezone_id="UTC", accept_downloads=False
-        )
+            viewport={"width": size[0], "height": size[1]}, timezone_id="UTC", accept_downloads=False, **settings.of_context()
+        )  # fmt: skip
         self.context.set_default_timeout(1000 * TIMEOUT_S)
+        is_open = ANYWHERE in allowed
+        self._pause_ms = PAUSE_MS if is_open else 0
         if clock_runs:
             self.context.clock.install(time=CLOCK)
-        else:
+        elif not is_open:
             self.context.clock.set_fixed_time(CLOCK)
-        self.context.add_init_script(INIT)
+        self.context.add_init_script(UNSEEN if is_open else INIT)
         self.context.on("page", self._opened)
+        self.context.on("requestfailed", self._failed)
 
     def __enter__(self) -> LiveSession:
         from playwright.sync_api import Error
+        from playwright.sync_api import TimeoutError as TooLong
 
+        if self._trace:
+            self.context.tracing.start(screenshots=True, snapshots=True)
         self.context.new_page()
         self.events.clear()
         try:
-            self.page.goto(self.start)
-        except Error:
+            self.page.goto(self.start, wait_until="commit", timeout=1000 * START_S)
+            with suppress(TooLong):
+                self.page.wait_for_load_state("load")
+        except Error as error:
             self.__exit__()
-            raise
+            raise Error("; ".join([*self.events, error.message])) from None
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -151,8 +169,18 @@ class LiveSession:
 
         # the browser may be gone
         with suppress(Error):
+            if self._trace:
+                self.context.tracing.stop(path=self._trace)
             self.context.close()
             self._targets.detach()
+
+    def _failed(self, request: Request) -> None:
+        from playwright.sync_api import Error
+
+        # a page, not a frame in one, of an address that a browser can ask for; a new tab's may not be there yet
+        with suppress(Error, InputError):
+            if request.is_navigation_request() and not request.frame.parent_frame and not self.may_go(request.url):
+                self.events.append(f"no request was sent to {Origin.of(request.url, 'address')}")
 
     def _opened(self, page: Page) -> None:
         self._known.append(page)
@@ -202,7 +230,7 @@ class LiveSession:
     def may_go(self, address: str) -> bool:
         """Tells whether an address is of an origin that was named."""
         try:
-            return Origin.of(address, "address") in self._allowed
+            return not self._allowed.isdisjoint({Origin.of(address, "address"), ANYWHERE})
         except InputError:
             return False
 
@@ -212,6 +240,7 @@ class LiveSession:
 
         for _ in range(TRIES):
             page = self.page
+            page.wait_for_timeout(self._pause_ms)
             with suppress(TooLong):
                 settle_quietly(page)
                 if self._clock_runs:
@@ -242,7 +271,7 @@ class LiveSession:
         for attempt in range(TRIES):
             try:
                 return work()
-            except Error:
+            except (Error, StepError):
                 if attempt == TRIES - 1:
                     raise
                 self.rest()
