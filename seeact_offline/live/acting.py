@@ -7,7 +7,6 @@ that label, or the one most like it, as a click on the place of an entry changes
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
@@ -294,10 +293,3 @@ _ACTS: Mapping[str, Callable[[LiveSession, Deed], None]] = {
     "type": _type, "select": _select, "clear": _clear, "press": _press, "scroll": _scroll, "drag": _drag, "back": _back, "goto": _goto,
     "tab": _tab, "wait": _wait, "zoom": _wait,
 }  # fmt: skip
-
-
-def is_gone(session: LiveSession) -> bool:
-    """Tells whether the browser has ended."""
-    with suppress(Exception):
-        return not session.context.browser.is_connected()
-    return True

@@ -10,10 +10,10 @@ from seeact_offline.dataset.drawing import draw_tasks
 from seeact_offline.live.miniwob import MINIWOB, RECIPES, SEEDS, episodes_of, html_folder, task_scripts
 from seeact_offline.recorder.origins import ANYWHERE, Origin
 from seeact_offline.recorder.published_tasks import load_tasks
+from seeact_offline.recorder.sample_building import site_names, site_tasks
 from seeact_offline.recorder.script import TaskScript
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.sample import SITES
 
 BUNDLED = "sites"
 """Names the bundled sites."""
@@ -25,14 +25,13 @@ def live_tasks(
     """The tasks of a source that the configuration selects, in the order of their scripts. `allowed`: origins that the user named. `is_recorded`:
     only tasks with recorded acts will do. Raises InputError for a source without tasks, and for a task that cannot be acted on."""
     if source == BUNDLED:
-        paths = sorted(SITES.glob("*/tasks.yaml"))
+        every = [task for name in site_names() for task in site_tasks(name)]
+    elif Path(source).is_file():
+        every = load_tasks(Path(source))
     else:
-        paths = [Path(source)]
-        if not paths[0].is_file():
-            raise InputError("places", f"{BUNDLED}, {MINIWOB}, or a file of tasks", repr(source))
+        raise InputError("places", f"{BUNDLED}, {MINIWOB}, or a file of tasks", repr(source))
     split = canonical_split(config.split)
     splits = TEST_SPLITS if split == "all" else (split,)
-    every = [task for path in paths for task in load_tasks(path)]
     # a file of one's own need not name splits
     named = [task for task in every if canonical_split(task.split) in splits] if source == BUNDLED else every
     tasks = _selected(named, config)

@@ -16,16 +16,18 @@ from urllib.parse import urlsplit, urlunsplit
 
 from msgspec.json import decode, encode
 
-from seeact_offline.dataset.recorded import Condition, PageState
+from seeact_offline.dataset.recorded import PageState
 from seeact_offline.dataset.rows import RowPosition, read_step
 from seeact_offline.dataset.writing import StepRecord, to_row
 from seeact_offline.pages.screenshots import open_picture
-from seeact_offline.recorder.browser import CLOCK, INIT, UNSEEN, element_records, evaluate, settle
+from seeact_offline.recorder.browser import CLOCK, INIT, UNSEEN, element_records, settle
 from seeact_offline.recorder.browser_options import BrowserOptions
 from seeact_offline.recorder.cleaning import Node, clean, cleaned_html
 from seeact_offline.recorder.observing import MEASURE, accessibility_tree, layout
 from seeact_offline.recorder.origins import ANYWHERE, Origin
+from seeact_offline.recorder.proving import is_done
 from seeact_offline.recorder.script import TaskScript
+from seeact_offline.recorder.site_states import STATE, read_state
 from seeact_offline.recorder.snapshot import STYLES, snapshot_tree
 from seeact_offline.records import Box, InputError, Operation, Step, StepError, StepKey
 
@@ -143,7 +145,7 @@ class LiveSession:
             self.context.clock.install(time=CLOCK)
         elif not is_open:
             self.context.clock.set_fixed_time(CLOCK)
-        self.context.add_init_script(UNSEEN if is_open else INIT)
+        self.context.add_init_script(UNSEEN if is_open else INIT + STATE)
         self.context.on("page", self._opened)
         self.context.on("requestfailed", self._failed)
 
@@ -159,6 +161,7 @@ class LiveSession:
             self.page.goto(self.start, wait_until="commit", timeout=1000 * START_S)
             with suppress(TooLong):
                 self.page.wait_for_load_state("load")
+            self._before = read_state(self.page)
         except Error as error:
             self.__exit__()
             raise Error("; ".join([*self.events, error.message])) from None
@@ -260,9 +263,9 @@ class LiveSession:
                 return
             self.page.wait_for_timeout(50)
 
-    def holds(self, check: Sequence[Condition]) -> bool:
-        """Tells whether all conditions hold on the active tab. Raises Playwright's Error where that cannot be found out."""
-        return self.tried(lambda: all(evaluate(self.page, condition).holds for condition in check))
+    def is_done(self) -> bool:
+        """Tells whether the task's check holds on the active tab. Raises Playwright's Error where that cannot be found out."""
+        return self.tried(lambda: is_done(self.task, self.page, self._before))
 
     def tried(self, work: Callable[[], T]) -> T:
         """The result of `work`, which is tried again where the page is being replaced. Raises Playwright's Error."""

@@ -13,6 +13,7 @@ from seeact_offline.dataset.recorded import Condition
 from seeact_offline.files.formats import FormatError, typed
 from seeact_offline.files.named import read_settings
 from seeact_offline.recorder.origins import Origin
+from seeact_offline.recorder.site_states import NOTHING_FREE, Changes, Free
 from seeact_offline.records import OPERATIONS, InputError, Operation
 
 RECORDED_AS = {"CLICK": "CLICK", "TYPE": "TYPE", "SELECT": "SELECT", "HOVER": "CLICK", "ENTER": "CLICK"}
@@ -52,6 +53,14 @@ class TaskScript:
     """The final answer of a task that asks for one."""
     check: tuple[Condition, ...] = ()
     """Conditions that hold on the page after the last action, and not on an earlier one; empty for none."""
+    changes: Changes | None = None
+    """Changes of the state of a bundled site, which judge in place of the conditions; None elsewhere."""
+    free: Free = NOTHING_FREE
+
+    @property
+    def is_checked(self) -> bool:
+        """False for a task that another has to judge."""
+        return bool(self.check) or self.changes is not None
 
     def action_uid(self, index: int) -> str:
         return str(uuid.uuid5(NAMESPACE, f"{self.annotation_id}/{index}"))
@@ -98,6 +107,7 @@ def _task(fields: Mapping[str, Any], path: Path, i: int, needs_steps: bool) -> T
         actions=tuple(_action(_mapping(step, path, n), f"step {n} of {where}") for n, step in enumerate(steps)),
         answer=None if fields.get("answer") is None else _text(fields, "answer", where),
         check=_check(fields["check"], where) if "check" in fields else (),
+        free=Free(tuple(fields.get("free") or ()), tuple(fields.get("own_words") or ())),
     )
 
 

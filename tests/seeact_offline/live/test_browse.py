@@ -17,7 +17,8 @@ from seeact_offline.dataset import load_steps
 from seeact_offline.grounding import PreparedStep
 from seeact_offline.grounding.conversation import messages
 from seeact_offline.live.running import LiveRun, browse
-from seeact_offline.records import Completion, Message, Request, Usage
+from seeact_offline.recorder.sample_building import site_tasks
+from seeact_offline.records import Completion, InputError, Message, Request, Usage
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.runs.prepare import prepare
@@ -114,6 +115,23 @@ def test_success_is_the_state_at_the_stop_and_reached_is_any_before(tmp_path: Pa
     found = run(write_site(tmp_path / "site"), tmp_path / "run", Scripted(BUY, leaves, END))
     (one,) = found.episodes
     assert (one.end, one.done, one.reached, one.n_steps) == ("stopped", False, True, 3)
+
+
+def test_a_task_whose_check_holds_already_is_refused_by_name(tmp_path: Path) -> None:
+    script = write_site(tmp_path / "site", check=[{"selector": "#said", "text": "nothing"}])
+    with pytest.raises(InputError, match="the check of task 'Buy it' holds before the first act"):
+        run(script, tmp_path / "run", Scripted(END))
+
+
+def test_a_bundled_task_is_done_by_its_recorded_acts_and_not_by_the_first_of_them(tmp_path: Path) -> None:
+    (task,) = (task for task in site_tasks("rolequay") if task.task.startswith("Take back the application"))
+    config = EvalConfig(model="builtin/oracle", agent="webvoyager", split="all", tasks=[task.annotation_id])
+    whole = browse("sites", config=config, out=tmp_path / "whole", concurrency=1)
+    short = browse("sites", config=config, out=tmp_path / "short", concurrency=1, max_steps=1)
+    assert [(found.episodes[0].done, found.episodes[0].reached) for found in (whole, short)] == [
+        (True, True),
+        (False, False),
+    ]
 
 
 def test_the_past_that_is_told_is_the_one_that_was_lived(tmp_path: Path) -> None:
