@@ -16,7 +16,6 @@ from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files.table import Table
 from seeact_offline.live.episode_results import figure_rows, verdicts_in_words
 from seeact_offline.live.episodes import Decision, Episode, Proposal
-from seeact_offline.live.miniwob import MINIWOB
 from seeact_offline.live.running import browse
 from seeact_offline.live.stop_rules import ERROR
 from seeact_offline.recorder.browser_options import BrowserOptions, read_geolocation
@@ -107,9 +106,6 @@ def _add_web_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.max_steps is not None and args.max_steps < 1:
         raise InputError("max_steps", "at least 1", str(args.max_steps))
-    if args.source == MINIWOB and getattr(args, "tasks", None) is not None and not args.tasks.is_file():
-        # its tasks have short names
-        args.tasks = str(args.tasks).split(",")
     config = config_of(args, concurrency=getattr(args, "concurrency", 1))
     asks = args.verdict == ASK
     for name in (name for name, is_asked in (("confirm", args.confirm), ("verdict", asks)) if is_asked):

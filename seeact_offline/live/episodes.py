@@ -20,7 +20,7 @@ from seeact_offline.grounding.conversation import Session
 from seeact_offline.live.acting import ActFailed, carry_out
 from seeact_offline.live.acting_places import Place
 from seeact_offline.live.pages import LiveSession, PageView
-from seeact_offline.live.speakers import Move, Speaker, history_line, place_of
+from seeact_offline.live.speakers import Move, Speaker, history_line, outcome, place_of
 from seeact_offline.live.stop_rules import ANSWERED, ERROR, OVER, STOPPED, StopRules
 from seeact_offline.ranking import Scores
 from seeact_offline.recorder.browser import Deadline, find, same_box
@@ -95,6 +95,12 @@ class LiveStep:
     place: Box | None = None
     """Of what was acted on, in pixels of the picture; a point has no size."""
     events: tuple[str, ...] = ()
+    """What came of it besides, in words."""
+
+    @property
+    def outcome(self) -> str:
+        """Why it was not carried out, and what came of it besides; empty for neither."""
+        return outcome("" if self.failure else self.problem, self.events)
 
 
 @dataclass(slots=True)
@@ -166,7 +172,7 @@ def run_episode(
     episode = Episode(task)
     for attempt in range(1, ATTEMPTS + 1):
         # what an attempt was asked is paid, whatever became of it
-        episode = Episode(task, usage=episode.usage, attempts=attempt)
+        episode, deadline = Episode(task, usage=episode.usage, attempts=attempt), None
         try:
             with options.place.address(task, port) as start:
                 browser = open_browser(start)
@@ -176,8 +182,10 @@ def run_episode(
             return episode
         except Error as error:
             episode.end, episode.detail = ERROR, " ".join(error.message.split())[:300]
-            if "deadline" in locals() and deadline.passed:
+            if deadline is not None and deadline.passed:
+                # it would last as long again
                 episode.detail = f"a step was not done within {options.deadline_s:g} s"
+                return episode
         except StepError as error:
             # the model's server: what could be tried again was
             episode.end, episode.detail = ERROR, str(error)[:300]
@@ -213,7 +221,7 @@ class _Running:
                 self._step(session, view, deadline)
                 if not episode.end:
                     session.rest()
-                    self._tell_events(session)
+                    self._tell_outcome(session)
                     judged = place.judge(session)
                     episode.reached = episode.reached or judged.done
                     by_rule = self._options.rules.end(self._said, self._carried) or ""
@@ -254,7 +262,7 @@ class _Running:
         helped = False
         problem = self._refusal(view, move, recorded if helps and self._options.helped else None, deadline)
         if problem:
-            self._speaker.failed()
+            pass
         elif self._options.pilot == ORACLE and recorded is not None and ideal is None:
             if not helps:
                 problem = self._carry_out(session, move)
@@ -312,7 +320,7 @@ class _Running:
             target = find(session.page, recorded)
             box = target.bounding_box()
         except (Error, StepError):
-            if not session.context.browser or not session.context.browser.is_connected():
+            if not session.is_alive:
                 raise
             return [], None, view.step(operation=operation)
         finally:
@@ -378,7 +386,7 @@ class _Running:
         try:
             carry_out_recorded(find(session.page, recorded), recorded)
         except (Error, StepError) as error:
-            if not session.context.browser or not session.context.browser.is_connected():
+            if not session.is_alive:
                 raise
             return " ".join(str(getattr(error, "message", error)).split())[:200]
         return ""
@@ -397,7 +405,6 @@ class _Running:
             try:
                 carry_out(session, deed)
             except ActFailed as error:
-                self._speaker.failed()
                 return str(error)
             if len(move.deeds) > 1:
                 session.rest()
@@ -441,11 +448,15 @@ class _Running:
             LiveStep(said, move.reply, move.thought, view.address, view.png, move.failure or "", problem, helped, None if helped else place_of(move, view))
         )  # fmt: skip
 
-    def _tell_events(self, session: LiveSession) -> None:
-        """Notes what the last action led to besides; a tab opens some time after the click."""
-        if self._episode.steps:
-            self._episode.steps[-1] = replace(self._episode.steps[-1], events=tuple(session.events))
+    def _tell_outcome(self, session: LiveSession) -> None:
+        """Notes what the last action led to besides, and tells the agent; a tab opens some time after the click."""
+        step = replace(self._episode.steps[-1], events=tuple(session.events))
+        self._episode.steps[-1] = step
         session.events.clear()
+        if step.outcome:
+            self._speaker.hear(step.outcome)
+            if not step.failure or step.helped:
+                self._history[-1] += f"; {step.outcome}"
 
 
 def _place_in_words(view: PageView, move: Move) -> str:

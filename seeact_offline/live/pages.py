@@ -20,7 +20,15 @@ from seeact_offline.dataset.recorded import PageState
 from seeact_offline.dataset.rows import RowPosition, read_step
 from seeact_offline.dataset.writing import StepRecord, to_row
 from seeact_offline.pages.screenshots import open_picture
-from seeact_offline.recorder.browser import CLOCK, INIT, UNSEEN, element_records, settle
+from seeact_offline.recorder.browser import (
+    CLOCK,
+    INIT,
+    UNSEEN,
+    accepts_dialog,
+    answer_dialog,
+    element_records,
+    settle,
+)
 from seeact_offline.recorder.browser_options import BrowserOptions
 from seeact_offline.recorder.cleaning import Node, clean, cleaned_html
 from seeact_offline.recorder.observing import MEASURE, accessibility_tree, layout
@@ -44,7 +52,7 @@ TABS_MS = 3000
 """Milliseconds for a tab that was opened to begin to load."""
 TRIES = 5
 """Times that a state check is tried: a page that is being replaced destroys the context in which it is evaluated."""
-_MEASURE = f"(inWindow) => JSON.stringify(({MEASURE})(inWindow))"
+_MEASURE = f"(inWindow) => JSON.stringify([({MEASURE})(inWindow), [innerWidth, innerHeight], [scrollX, scrollY]])"
 """As a text, which Playwright hands over 30 times as fast as the objects."""
 STILL = """() => new Promise((done) => {
   let timer = setTimeout(finish, 100);
@@ -55,8 +63,12 @@ STILL = """() => new Promise((done) => {
 })"""
 """Waits until the page has changed nothing for 100 ms, at most three seconds: jQuery's and Raphael's animations last up to 1.5."""
 T = TypeVar("T")
-DIALOGS = "dismissed"
-"""The rule for `confirm` and `prompt`, which is the recorder's too; an `alert` has one button only."""
+_ACTING = (Path(__file__).parent / "acting.js").read_text(encoding="utf-8")
+
+
+def refusal(address: str) -> str:
+    """The reason why an address is not opened."""
+    return f"the address {address[:80]} is refused, as its origin was not named"
 
 
 class NodeKey(NamedTuple):
@@ -130,6 +142,10 @@ class LiveSession:
         self._trace = trace if settings.trace else None
         self.events: list[str] = []
         """Events that nobody asked for, in words: dialogs, tabs, downloads."""
+        self.boxes: Mapping[int, Box] = {}
+        """The browser's numbers -> boxes of the window as it was last observed; empty once it was acted on."""
+        self.saw_change = False
+        """True once an agent's last place was refused, as it had changed."""
         self._numbers: dict[NodeKey, int] = {}
         self._tabs: list[Page] = []
         self._sessions: dict[int, CDPSession] = {}
@@ -177,14 +193,6 @@ class LiveSession:
             self.context.close()
             self._targets.detach()
 
-    def _failed(self, request: Request) -> None:
-        from playwright.sync_api import Error
-
-        # a page, not a frame in one, of an address that a browser can ask for; a new tab's may not be there yet
-        with suppress(Error, InputError):
-            if request.is_navigation_request() and not request.frame.parent_frame and not self.may_go(request.url):
-                self.events.append(f"no request was sent to {Origin.of(request.url, 'address')}")
-
     def _opened(self, page: Page) -> None:
         self._known.append(page)
         self._tabs.append(page)
@@ -192,6 +200,7 @@ class LiveSession:
         page.on("dialog", self._dialog)
         page.on("close", self._closed)
         page.on("download", lambda download: self.events.append("a download was refused"))
+        page.on("filechooser", lambda chooser: self.events.append("the page asked for a file and was given none"))
 
     def _closed(self, page: Page) -> None:
         if page in self._tabs:
@@ -199,8 +208,19 @@ class LiveSession:
             self._tabs.remove(page)
 
     def _dialog(self, dialog: Any) -> None:
-        self.events.append(f"{dialog.type} {DIALOGS}: {dialog.message:.200}")
-        dialog.dismiss()
+        is_accepted = accepts_dialog(dialog, self.task)
+        self.events.append(f"{dialog.type} {'accepted' if is_accepted else 'dismissed'}: {dialog.message:.200}")
+        answer_dialog(dialog, is_accepted)
+
+    def _failed(self, request: Request) -> None:
+        from playwright.sync_api import Error
+
+        # a tab that was never shown has no frame yet
+        with suppress(Error):
+            if request.frame.parent_frame:
+                return
+        if request.is_navigation_request() and not self.may_go(request.url):
+            self.events.append(refusal(request.url))
 
     @property
     def page(self) -> Page:
@@ -229,6 +249,24 @@ class LiveSession:
         if self.tab not in self._sessions:
             self._sessions[self.tab] = self.context.new_cdp_session(self.page)
         return self._sessions[self.tab]
+
+    @property
+    def is_alive(self) -> bool:
+        """False once the browser has ended."""
+        return bool(self.context.browser and self.context.browser.is_connected())
+
+    def script(self, name: str, *values: object, on: str | None = None, by_value: bool = True) -> Any:
+        """Calls a function of acting.js on an object of the page, or on its document; returns its value, or an object's number. Raises
+        Playwright's Error."""
+        from playwright.sync_api import Error
+
+        on = on or self.devtools.send("Runtime.evaluate", {"expression": "document"})["result"]["objectId"]
+        arguments = [{"value": value} for value in (name, *values)]
+        asked = {"objectId": on, "functionDeclaration": _ACTING, "arguments": arguments, "returnByValue": by_value}
+        answer = self.devtools.send("Runtime.callFunctionOn", asked)
+        if "exceptionDetails" in answer:
+            raise Error(str(answer["exceptionDetails"].get("exception", {}).get("description", "a script failed")))
+        return answer["result"].get("value" if by_value else "objectId")
 
     def may_go(self, address: str) -> bool:
         """Tells whether an address is of an origin that was named."""
@@ -297,13 +335,13 @@ class LiveSession:
         page, tab = self.page, self.tab
         png = self.picture(whole)
         tree = snapshot_tree(self.devtools.send("DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES)}))
-        measured = decode(page.evaluate(_MEASURE, not whole))
+        measured, window, scroll = decode(page.evaluate(_MEASURE, not whole))
         accessible = self.devtools.send("Accessibility.getFullAXTree")["nodes"]
-        window, scroll = page.evaluate("() => [[innerWidth, innerHeight], [scrollX, scrollY]]")
         size = open_picture(png).size
         if not whole:
             _shift(tree, measured, scroll)
         numbers = {}
+        self.boxes = {} if whole else {one.backend_node_id: one.box for one in tree.walk() if one.tag and one.box}
         for node in tree.walk():
             key = NodeKey(tab, node.backend_node_id)
             node.backend_node_id = self._numbers.setdefault(key, len(self._numbers) + 1)

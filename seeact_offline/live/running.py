@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import logging
 import threading
 import uuid
+import warnings
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
@@ -312,6 +314,11 @@ class _Run:
                 for _ in range(n_tasks - len(left)):
                     progress.advance("", resumed=True)
                 return await ask_each(left, work, keep, max(1, len(lanes)), has_room=self.budget.has_room)
+        except asyncio.CancelledError:
+            # Ctrl-C in a terminal has ended Playwright's driver too; nobody need read what it leaves behind
+            logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+            warnings.filterwarnings("ignore", "coroutine .* was never awaited")
+            raise
         finally:
             stopped.set()
             for lane in lanes:
@@ -383,7 +390,7 @@ def trajectory_of(episode: Episode, agent: str) -> Trajectory:
     """The episode as a trajectory, whose label is the page's state, where that is checked."""
     steps = [
         TrajectoryStep(
-            "; ".join(filter(None, (step.action or f"({step.failure})", step.problem and f"not carried out: {step.problem}", *step.events))),
+            "; ".join(filter(None, (step.action or f"({step.failure})", step.outcome))),
             step.thought, step.address, StoredScreenshot(step.png), step.reply, step.place,
         )
         for step in episode.steps

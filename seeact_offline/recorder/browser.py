@@ -169,6 +169,7 @@ class Recorder:
             context = self._browser.new_context(viewport=viewport, locale="en-US", timezone_id="UTC")
             context.on("requestfailed", lambda request: self._note_refused(request.url))
             page = context.new_page()
+            page.on("dialog", lambda dialog: answer_dialog(dialog, accepts_dialog(dialog, task)))
             page.set_default_timeout(1000 * self._options.timeout_s)
             page.clock.set_fixed_time(CLOCK)
             page.add_init_script(INIT)
@@ -480,6 +481,15 @@ def evaluate(page: Page, condition: Condition) -> _Result:
     texts = [" ".join(text.split()) for text in found.all_inner_texts()]
     wanted = " ".join(str(condition.text).split())
     return _Result(any(wanted in text for text in texts), texts)
+
+
+def accepts_dialog(dialog: Any, task: TaskScript) -> bool:
+    """Tells whether a page's dialog is accepted, as the task says. A page can always be left."""
+    return task.accepts_dialogs or dialog.type == "beforeunload"
+
+
+def answer_dialog(dialog: Any, is_accepted: bool) -> None:
+    dialog.accept(dialog.default_value) if is_accepted else dialog.dismiss()
 
 
 def settle(page: Page) -> None:

@@ -56,6 +56,8 @@ class TaskScript:
     changes: Changes | None = None
     """Changes of the state of a bundled site, which judge in place of the conditions; None elsewhere."""
     free: Free = NOTHING_FREE
+    accepts_dialogs: bool = False
+    """True if `confirm` and `prompt` are accepted, the latter with its own text; else they are dismissed."""
 
     @property
     def is_checked(self) -> bool:
@@ -108,6 +110,7 @@ def _task(fields: Mapping[str, Any], path: Path, i: int, needs_steps: bool) -> T
         answer=None if fields.get("answer") is None else _text(fields, "answer", where),
         check=_check(fields["check"], where) if "check" in fields else (),
         free=Free(tuple(fields.get("free") or ()), tuple(fields.get("own_words") or ())),
+        accepts_dialogs=_dialogs(fields.get("dialogs", "dismiss"), where),
     )
 
 
@@ -121,6 +124,12 @@ def _check(conditions: object, where: str) -> tuple[Condition, ...]:
         except FormatError as error:
             raise InputError("script", error.expected, f"{error.got} in condition {n} of {where}") from None
     return tuple(read)
+
+
+def _dialogs(answer: object, where: str) -> bool:
+    if answer not in ("accept", "dismiss"):
+        raise InputError("script", f"'dialogs' to be accept or dismiss in {where}", f"{answer!r:.60}")
+    return answer == "accept"
 
 
 def _start(start: str, serve: object, folder: Path) -> tuple[str, Path | None]:

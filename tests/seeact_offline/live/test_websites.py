@@ -106,7 +106,7 @@ class TestInABrowser:
         allow = [web.at()]
         tasks = write_tasks(tmp_path / "tasks.json", {"task": "Pay", "start": web.at()})
         live = run(tasks, tmp_path / "run", ACCEPT, PAY, END, allow=allow)
-        refused = f"no request was sent to {web.at('', 'pay.localhost')}"
+        refused = f"the address {web.at('/', 'pay.localhost')} is refused, as its origin was not named"
         assert first_trajectory(live)["steps"][1]["action"].endswith(f"; {refused}")
         tasks = write_tasks(tmp_path / "other.json", {"task": "Pay", "start": web.at("/pay")})
         (one,) = run(tasks, tmp_path / "start", allow=allow).episodes

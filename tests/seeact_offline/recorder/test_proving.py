@@ -49,7 +49,8 @@ STEPS = [
 ]
 
 
-@pytest.fixture(scope="module")
+# Playwright cannot be opened twice in a thread: the command opens it too
+@pytest.fixture(scope="class")
 def prover() -> Iterator[Prover]:
     with Prover(OPTIONS) as opened:
         yield opened
@@ -103,7 +104,9 @@ class TestOnTheBundledSites:
         assert outcomes[0].play.kind == PLAY
         assert [outcome.play for outcome in outcomes if outcome.play.kind in RIGHT and not outcome.passes] == []
         assert [outcome.play for outcome in outcomes if outcome.is_weakness] == []
-        assert sum(outcome.passes for outcome in outcomes if outcome.play.kind not in RIGHT) <= 1
+        missing = [outcome for outcome in outcomes if outcome.play.kind in (LEFT_OUT, FALSE_VALUE, STOPPED)]
+        assert len(missing) > len(task.actions)
+        assert [outcome.play for outcome in missing if outcome.passes] == []
 
 
 class TestOfAUser:

@@ -169,4 +169,4 @@ window.voltConsent = function () { el('consent').innerHTML = ''; };
   render();
 })();
 // For checks of what was done: what counts, and what was sent; not what is only open or unfolded.
-window.siteState = () => { const { menu, acq, thumb, msg, ...kept } = S; return { ...kept, sent: Object.values(msg) }; };
+window.siteState = () => { const { menu, acq, thumb, msg, ...kept } = S; return { ...kept, asksForConsent: Boolean(document.querySelector('#consent iframe')), sent: Object.values(msg) }; };
