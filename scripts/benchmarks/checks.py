@@ -31,21 +31,23 @@ class SiteProof(NamedTuple):
 def measure(options: argparse.Namespace) -> list[Line]:
     """Plays every task of every site as it was recorded, and with each thing wrong in turn."""
     names = options.site or site_names()
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        proofs = list(pool.map(_prove, names))
+    proofs: list[SiteProof] = []
     print("| site | wrong plays | pass | redundant | tasks that pass on a detour |\n|---|---|---|---|---|")
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        for proof in pool.map(_prove, names):
+            proofs.append(proof)
+            counts = (proof.n_wrong, len(proof.passing), len(proof.redundant), proof.n_detoured)
+            print(f"| {proof.site} | {' | '.join(map(str, counts))} |", flush=True)
     for proof in proofs:
-        print(
-            f"| {proof.site} | {proof.n_wrong} | {len(proof.passing)} | {len(proof.redundant)} | {proof.n_detoured} |"
-        )
-    for proof in proofs:
-        for title, outcomes in (
-            ("PASSES", proof.passing),
-            ("redundant, the page is the same", proof.redundant),
-            ("REFUSED", proof.refused),
-        ):
-            for one in outcomes:
-                print(f"{proof.site}: {one.task.task:.60}: {one.play.kind}: {one.play.detail:.80}: {title}")
+        titled = {
+            "PASSES": proof.passing,
+            "redundant, the page is the same": proof.redundant,
+            "a right play that does not pass": proof.refused,
+        }
+        for title, outcomes in titled.items():
+            for outcome in outcomes:
+                play = f"{outcome.play.kind}: {outcome.play.detail:.80}"
+                print(f"{proof.site}: {outcome.task.task:.60}: {play}: {title}")
     plays, passing = sum(proof.n_wrong for proof in proofs), sum(len(proof.passing) for proof in proofs)
     refused = sum(outcome.play.kind == PLAY for proof in proofs for outcome in proof.refused)
     return [

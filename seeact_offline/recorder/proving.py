@@ -6,9 +6,10 @@ attribute and field: then the act is redundant.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -40,8 +41,6 @@ OTHER_THAN = "an entry other than "
 ACT_MS = 1200
 """Milliseconds for an act, and a fifth of it for its element to appear; what takes longer cannot be carried out."""
 _DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
-_FORGET = "() => { try { localStorage.clear(); sessionStorage.clear(); } catch {} }"
-"""A page without an origin has none of both."""
 _PAGE = """() => [document, ...[...document.querySelectorAll('iframe')].map((frame) => frame.contentDocument)].map((root) =>
   [root?.documentElement?.outerHTML, [...root?.querySelectorAll('input, textarea, select') ?? []].map((field) => [field.value, field.checked])])"""
 """All that a page shows, but for what is painted on a canvas."""
@@ -166,17 +165,24 @@ class Prover:
 
     def prove(self, task: TaskScript, harm: TaskScript | None = None) -> list[Outcome]:
         """The outcomes of all plays of a task, the recorded one first. `harm`: as of `mutants`. Raises StepError as `changes` does."""
-        with self._started(task) as (page, start):
-            end = _play(page, start, task, task.actions, is_strict=True)
-            outcomes = [Outcome(task, Play(PLAY, "", task.actions), end.passes, is_same=True)]
-            shown = page.evaluate(_PAGE)
-            address = urlsplit(start)
-            for number, play in enumerate((*detours(task), *mutants(task, harm))):
-                # an address that differs by its fragment alone is not loaded anew, and an empty page between costs a process of the browser
-                query = "&".join(filter(None, (address.query, f"play={number}")))
-                passes = _play(page, urlunsplit(address._replace(query=query)), task, play.actions).passes
+        plays = [Play(PLAY, "", task.actions), *detours(task), *mutants(task, harm)]
+        outcomes, shown = [], ""
+        with closing(self._pages(task)) as pages:
+            for play, (page, start) in zip(plays, pages, strict=False):
+                passes = _play(page, start, task, play.actions, is_strict=play.kind == PLAY).passes
+                shown = page.evaluate(_PAGE) if play.kind == PLAY else shown
                 outcomes.append(Outcome(task, play, passes, passes and page.evaluate(_PAGE) == shown))
-            return outcomes
+        return outcomes
+
+    def _pages(self, task: TaskScript) -> Generator[tuple[Page, str]]:
+        """Yields a page and the address to open for each play, in a fresh profile. Bundled sites store nothing: they are opened again in the same
+        page, by a query of its own, as an address that differs by its fragment alone is not loaded anew."""
+        while task.changes is None:
+            with self._started(task) as opened:
+                yield opened
+        with self._started(task) as (page, start):
+            for number in count():
+                yield page, urlunsplit(urlsplit(start)._replace(query=f"play={number}"))
 
     @contextmanager
     def _started(self, task: TaskScript) -> Iterator[tuple[Page, str]]:
@@ -218,7 +224,6 @@ class _End:
 
 def _play(page: Page, start: str, task: TaskScript, actions: Sequence[Action], is_strict: bool = False) -> _End:
     """Plays acts from the start of the task. Those that cannot be carried out are left out; `is_strict`: raises StepError instead."""
-    page.evaluate(_FORGET)
     page.goto(start)
     before = read_state(page)
     timeout_ms = 10 * ACT_MS if is_strict else ACT_MS
@@ -245,7 +250,7 @@ def _carry_out(page: Page, action: Action, timeout_ms: int, is_strict: bool) -> 
         right = action.operation.value.removeprefix(OTHER_THAN)
         if right != action.operation.value:
             labels = target.evaluate("(e) => [...e.options].filter((o) => !o.disabled).map((o) => o.label)")
-            action = _with_value(action, next(label for label in reversed(labels) if label != right))
+            action = _with_value(action, next((label for label in reversed(labels) if label != right), right))
         page.set_default_timeout(timeout_ms)
         if action.operation.original_op == "CLICK" and not is_strict:
             target.click(force=True)

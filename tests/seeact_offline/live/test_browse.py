@@ -299,6 +299,29 @@ def test_a_run_killed_in_mid_episode_pays_for_nothing_twice(tmp_path: Path) -> N
     assert (json.loads(line)["end"], json.loads(line)["n_steps"]) == ("stopped", 3)
 
 
+def test_an_interrupted_run_says_so_and_nothing_else(tmp_path: Path) -> None:
+    def reply(body: dict[str, Any]) -> str:
+        time.sleep(20)
+        return END
+
+    with ChatServer(reply) as server:
+        words = [
+            sys.executable, "-m", "seeact_offline", "browse", str(write_site(tmp_path / "site")), "--agent", "qwen2.5-vl",
+            "--model", "openai/m", "--base-url", server.base_url, "--out", str(tmp_path / "run"),
+        ]  # fmt: skip
+        env = {**os.environ, "OPENAI_API_KEY": "none", "PYTHONPATH": str(REPO)}
+        begun = subprocess.Popen(words, env=env, start_new_session=True, stderr=subprocess.PIPE, text=True)
+        while not server.requests:
+            assert begun.poll() is None
+            time.sleep(0.1)
+        # a terminal interrupts the driver of the browser too
+        os.killpg(begun.pid, signal.SIGINT)
+        error = begun.communicate(timeout=60)[1]
+    assert begun.returncode == 130
+    assert error.strip().endswith("interrupted: the same command resumes")
+    assert "asyncio" not in error
+
+
 def test_a_finished_run_asks_nothing_again_and_its_episodes_are_judged(cli: Cli, tmp_path: Path) -> None:
     script = write_site(tmp_path / "site")
     words = ["browse", script, "--agent", "webvoyager", "--model", "builtin/oracle", "--out", tmp_path / "run"]
