@@ -1,6 +1,6 @@
 """Rebuild the bundled sample: record the tasks of its sites in headless Chromium.
 
-python scripts/build_sample.py [--site NAME ...] [--out DIR] [--scores]
+python scripts/build_sample.py [--site NAME ...] [--out DIR] [--scores | --checks]
 """
 
 import argparse
@@ -10,7 +10,7 @@ from pathlib import Path
 
 def main() -> None:
     from seeact_offline.cli.progress import TerminalWatch
-    from seeact_offline.recorder.sample_building import build, site_names
+    from seeact_offline.recorder.sample_building import build, site_names, write_checks
     from seeact_offline.runs.ranking import ship_scores
     from seeact_offline.sample import DATA, SCORES
 
@@ -19,7 +19,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=DATA, help="data set folder to write (default: the bundled one)")
     parser.add_argument("--workers", type=int, default=2, help="sites at once (default: %(default)s)")
     parser.add_argument("--scores", action="store_true", help="record nothing; only rank what is there")
+    parser.add_argument("--checks", action="store_true", help="record nothing; only write what the tasks change")
     args = parser.parse_args()
+    if args.checks:
+        write_checks(args.site or site_names(), print)
+        return
     if not args.scores:
         build(args.site or site_names(), args.out, print, args.workers)
     if args.scores or args.out == DATA:

@@ -11,7 +11,7 @@ class Annex(NamedTuple):
     verbs: tuple[str, ...] = ()
     """Its files in `cli/`."""
     may_import: tuple[str, ...] = ()
-    """Other annexes."""
+    """Other annexes, which its verbs may import too."""
 
 
 ANNEXES = {

@@ -1,6 +1,6 @@
 """Measure speed and memory on synthetic data; every such claim of this project is a line that this prints.
 
-python scripts/benchmarks help | describe | marks | sample | lint | stream | steps | scoring | intervals | engine | campaign | finetune | local-model | viewer | cross-encoder | readers | live | ranker | all
+python scripts/benchmarks help | describe | marks | sample | lint | stream | steps | scoring | intervals | engine | campaign | finetune | local-model | viewer | cross-encoder | readers | live | checks | ranker | all
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ sys.path[:1] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).res
 
 CLAIMS = (
     "help", "describe", "marks", "sample", "lint", "stream", "steps", "scoring", "intervals", "engine", "campaign",
-    "finetune", "local-model", "viewer", "cross-encoder", "readers", "live",
+    "finetune", "local-model", "viewer", "cross-encoder", "readers", "live", "checks",
 )  # fmt: skip
 """Each is a module of this folder."""
 GROUPS = {"ranker": ("describe", "cross-encoder"), "all": CLAIMS}
@@ -58,6 +58,7 @@ def _parse() -> argparse.Namespace:
         metavar=("DATASET", "SPLIT"),
         help="cross-encoder: score these steps too; marks: use them instead of the sample's",
     )
+    parser.add_argument("--site", action="append", help="checks: only this site; may be given several times")
     parser.add_argument("--dtype", default="mixed", help="cross-encoder: dtype of our ranker (default: %(default)s)")
     return parser.parse_args()
 

@@ -1,11 +1,12 @@
-"""`browse`: lets an agent act in headless Chromium, and judges it by the page's state."""
+"""`browse`: lets an agent act in Chromium, and judges it by the page's state, or by a person or a judge."""
 
 from __future__ import annotations
 
 import select
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from seeact_offline.cli import options
 from seeact_offline.cli.eval import LIMITS, add_model_arguments, config_of
@@ -13,14 +14,19 @@ from seeact_offline.cli.output import note, say
 from seeact_offline.cli.parser import Parser, basic
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files.table import Table
-from seeact_offline.live.episode_results import figure_rows
-from seeact_offline.live.episodes import Decision, Proposal
-from seeact_offline.live.miniwob import MINIWOB
+from seeact_offline.live.episode_results import figure_rows, verdicts_in_words
+from seeact_offline.live.episodes import Decision, Episode, Proposal
 from seeact_offline.live.running import browse
+from seeact_offline.live.stop_rules import ERROR
+from seeact_offline.recorder.browser_options import BrowserOptions, read_geolocation
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import RUN, EvalConfig
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted
+from seeact_offline.trajectories.people import NOBODY
+
+T = TypeVar("T")
+ASK = "ask"
 
 if TYPE_CHECKING:
     import argparse
@@ -29,7 +35,8 @@ if TYPE_CHECKING:
 def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "source", nargs="?", default="sites", metavar="sites|miniwob|FILE",
-        help="the bundled sites, MiniWoB++, or a file of tasks with checks as `record` takes it (default: %(default)s)",
+        help="the bundled sites, MiniWoB++, or a file of tasks: a script as `record` takes it, whose steps and checks may be missing,"
+        " SeeAct's online tasks or Online-Mind2Web's (default: %(default)s)",
     )  # fmt: skip
     data = parser.add_argument_group("tasks")
     options.add_fields(data, EvalConfig, "split", "limit", "sample", "tasks")
@@ -54,36 +61,66 @@ def add_arguments(parser: Parser) -> None:
         )
     )  # fmt: skip
     acting.add_argument(
-        "--allow-origin", action="append", default=[], metavar="URL",
-        help="let pages and acts reach this origin, as https://host; may be repeated (default: only served folders)",
-    )  # fmt: skip
-    acting.add_argument(
         "--keep-rows", action="store_true", help="keep every page that was asked about as a row of rows.jsonl, for eval"
     )
     acting.add_argument(
         "--confirm", action="store_true", help="ask before each act: Enter accepts it, n rejects it, e ends the episode"
     )
     acting.add_argument("--browser", metavar="PATH", help="a Chromium (default: the one on the PATH)")
+    _add_web_arguments(parser)
     runs = parser.add_argument_group(RUN)
     limits = options.add_fields(runs, EvalConfig, *LIMITS)
     limits["concurrency"].help = "number of browsers (default: 1)"
     options.add_fields(runs, EvalConfig, "out")
 
 
+def _add_web_arguments(parser: Parser) -> None:
+    web = parser.add_argument_group("websites")
+    web.add_argument(
+        "--allow-origin", action="append", default=[], metavar="URL|*",
+        help="let pages and acts reach this origin, as https://host, or any (*); may be repeated (default: only served folders)",
+    )  # fmt: skip
+    web.add_argument(
+        "--verdict", metavar="ask|DIR",
+        help="whose verdict a task without a check has: a person's, who is asked at the end of each episode, or that of a folder of judge"
+        " (default: people's that `view` has kept)",
+    )  # fmt: skip
+    web.add_argument("--annotator", metavar="NAME", help=f"--verdict ask: the person (default: {NOBODY})")
+    web.add_argument("--headed", action="store_true", help="show the browser's window")
+    web.add_argument("--user-agent", metavar="TEXT", help="the browser's name for websites (default: its own)")
+    web.add_argument(
+        "--locale", default=BrowserOptions().locale, metavar="NAME", help="language and formats (default: %(default)s)"
+    )
+    web.add_argument(
+        "--geolocation", type=options.reader(read_geolocation), metavar="LAT,LON",
+        help="place that pages may ask for, in degrees (default: they may not)",
+    )  # fmt: skip
+    web.add_argument(
+        "--storage-state", type=Path, metavar="FILE", help="begin each episode with this login, as Playwright stores it"
+    )
+    web.add_argument(
+        "--trace", action="store_true", help="keep Playwright's trace of each episode in traces/, for its show-trace"
+    )
+
+
 def run(args: argparse.Namespace) -> int:
     if args.max_steps is not None and args.max_steps < 1:
         raise InputError("max_steps", "at least 1", str(args.max_steps))
-    if args.source == MINIWOB and getattr(args, "tasks", None) is not None and not args.tasks.is_file():
-        # its tasks have short names
-        args.tasks = str(args.tasks).split(",")
     config = config_of(args, concurrency=getattr(args, "concurrency", 1))
-    if args.confirm and not sys.stdin.isatty():
-        raise InputError("confirm", sentence="`confirm` asks in a terminal, and standard input is none; remove it")
+    asks = args.verdict == ASK
+    for name in (name for name, is_asked in (("confirm", args.confirm), ("verdict", asks)) if is_asked):
+        if not sys.stdin.isatty():
+            raise InputError(name, sentence=f"`{name}` asks in a terminal, and standard input is none; remove it")
+    if args.annotator and not asks:
+        raise InputError("annotator", sentence="`annotator` needs `verdict` ask")
+    web = BrowserOptions(args.headed, args.user_agent, args.locale, args.geolocation, args.storage_state, args.trace)
     found = browse(
         args.source, config=config, seeds=args.seeds, max_steps=args.max_steps, unaided=args.unaided, allow_origins=args.allow_origin,
         browser=args.browser, keep_rows=args.keep_rows,
-        confirm=_ask if args.confirm else None,
-        watch=_AskingWatch() if args.confirm else TerminalWatch(),
+        browser_options=web,
+        confirm=_ask if args.confirm else None, ask_verdict=_ask_verdict if asks else None, annotator=args.annotator or NOBODY,
+        judged=Path(args.verdict) if args.verdict and not asks else None,
+        watch=_AskingWatch() if args.confirm or asks else TerminalWatch(),
     )  # fmt: skip
     rows = figure_rows(found.results)
     say(Table(header=("", "% of tasks", "95 % interval"), rows=rows).markdown())
@@ -92,11 +129,18 @@ def run(args: argparse.Namespace) -> int:
     if found.spent_usd:
         say(f"Spent on this folder: {found.spent_usd:.4f} USD")
     say(f"\nReport: {Path(found.path) / 'report.md'}")
+    if not found.results.is_by_state:
+        say(verdicts_in_words(found.results))
+    if n_unjudged := found.results.n_unjudged:
+        note(
+            f"{counted(n_unjudged, 'episode')} without a verdict: give them with `view {found.path}`, or ask a judge with"
+            f" `judge {found.path}`; then this command with --verdict counts them"
+        )
     if found.n_left:
         note(f"stopped at --max-cost {config.max_cost}: {counted(found.n_left, 'task')} not begun")
     if found.n_failed:
-        failed = next(one for one in found.episodes if not one.has_verdict)
-        note(f"{counted(found.n_failed, 'episode')} without a verdict ({failed.detail}); the same command tries again")
+        failed = next(one for one in found.episodes if one.end == ERROR)
+        note(f"{counted(found.n_failed, 'episode')} ended by an error ({failed.detail}); the same command tries again")
     return 1 if found.n_left or found.n_failed else 0
 
 
@@ -108,16 +152,28 @@ class _AskingWatch(Watch):
 
 
 def _ask(proposal: Proposal) -> Decision:
-    """Asks in the terminal until an answer is one; its end ends the episode."""
     say(f"\n{proposal.task}\nStep {proposal.number} on {proposal.address}: {proposal.action}")
     if proposal.place:
         say(f"Place: {proposal.place}")
     answers: dict[str, Decision] = {"": "accept", "n": "reject", "e": "end"}
+    return _answer("Enter accepts, n rejects, e ends the episode", answers, "end")
+
+
+def _ask_verdict(episode: Episode) -> bool | None:
+    say(f"\n{episode.task.task}\nEnded ({episode.end}) on {episode.last_address}")
+    if episode.answer is not None:
+        say(f"Answer: {episode.answer}")
+    return _answer("Was it done? y success, n failure, Enter leaves it open", {"y": True, "n": False, "": None}, None)
+
+
+def _answer(question: str, answers: Mapping[str, T], otherwise: T) -> T:
+    """Asks in the terminal until an answer is one; `otherwise` at its end."""
     while True:
-        note("Enter accepts, n rejects, e ends the episode")
+        note(question)
         # waits without a lock on the stream, which would keep an interrupted program from ending
         select.select([sys.stdin], [], [])
         line = sys.stdin.readline()
-        answer = answers.get(line.strip().lower()) if line else "end"
-        if answer is not None:
-            return answer
+        if not line:
+            return otherwise
+        if line.strip().lower() in answers:
+            return answers[line.strip().lower()]

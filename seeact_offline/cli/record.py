@@ -10,6 +10,7 @@ from seeact_offline.cli.options import positive_int
 from seeact_offline.cli.output import note, say
 from seeact_offline.dataset.writing import StepRecord
 from seeact_offline.recorder import Recorder, RecordFailed, RecordingFolder, RecordOptions, load_script
+from seeact_offline.recorder.proving import Prover, harm_of
 from seeact_offline.recorder.script import TaskScript
 from seeact_offline.records import InputError, StepError
 from seeact_offline.scoring.report import counted
@@ -38,6 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="let pages send requests to this origin too, as https://host; may be repeated (default: only that of the start)",
     )
     parser.add_argument("--force", action="store_true", help="record all tasks, over those in --out (default: resume)")
+    parser.add_argument(
+        "--prove", action="store_true",
+        help="afterwards play each task with an act left out, a false value, an act too many; name the checks that such a play passes",
+    )  # fmt: skip
     parser.add_argument("--no-raw-html", action="store_true", help="leave the column raw_html empty")
 
 
@@ -74,7 +79,26 @@ def run(args: argparse.Namespace) -> int:
             named |= recorder.refused
         for path, n_steps in recording.write().items():
             say(f"{path}: {counted(n_steps, 'step')}")
-    return 1 if failed else 0
+    weak = _weak_checks(tasks, options) if args.prove else 0
+    return 1 if failed or weak else 0
+
+
+def _weak_checks(tasks: Sequence[TaskScript], options: RecordOptions) -> int:
+    """The number of tasks whose check a wrong play passes; names the plays."""
+    weak = 0
+    with Prover(options) as prover:
+        for task in (task for task in tasks if task.check):
+            try:
+                outcomes = prover.prove(task, harm_of(task, tasks))
+            except StepError as error:
+                note(error.detail)
+                continue
+            passing = [outcome.play for outcome in outcomes if outcome.is_weakness]
+            weak += bool(passing)
+            for play in passing:
+                note(f"the check of task {task.task!r:.100} holds too early: {play.kind} {play.detail}".rstrip())
+    say(f"{counted(weak, 'check')} that a wrong play passes")
+    return weak
 
 
 def _note_unseen(task: TaskScript, steps: Sequence[StepRecord]) -> None:

@@ -33,7 +33,6 @@ NEEDS = {
     "out": ("annotate",),
     "second": ("annotate",),
     "with_data": ("bundle",),
-    "annotator": ("annotate", "causes", "also_right"),
 }
 """Options that mean something only with one of these."""
 
@@ -78,7 +77,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     person = parser.add_argument_group("grounding by a person")
     person.add_argument("--annotate", type=Path, metavar="RUN", help="a finished run; a person judges its turn-1 texts")
     person.add_argument("--out", type=Path, metavar="FILE", help="the answers, as --oracle-file reads them")
-    person.add_argument("--annotator", metavar="NAME", help="the person, here or with --causes or --also-right")
+    person.add_argument(
+        "--annotator",
+        metavar="NAME",
+        help="the person, here, with --causes or --also-right, and for verdicts on episodes of browse",
+    )
     person.add_argument("--second", type=Path, metavar="FILE", help="another person's answers, to show the agreement")
 
 
@@ -108,6 +111,10 @@ def run(args: argparse.Namespace) -> int:
     from seeact_offline.viewer.notes import AlsoRightNotes, CauseNotes
     from seeact_offline.viewer.site import Site
 
+    if args.annotator and args.causes is None and args.also_right is None:
+        raise InputError(
+            "annotator", sentence="`annotator` needs `annotate`, `causes`, `also_right` or episodes of `browse`"
+        )
     runs = found.runs
     written = [one / "predictions.jsonl" for one in runs]
     n_bytes = sum(path.stat().st_size for path in written if path.is_file())
@@ -123,12 +130,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _whole_tasks(folders: Sequence[Path], args: argparse.Namespace) -> int:
     """Raises InputError for options of recorded steps."""
+    from seeact_offline.trajectories.people import NOBODY
     from seeact_offline.viewer.trajectory_site import TrajectorySite
 
     for name in ("dataset", "causes", "also_right"):
         if getattr(args, name) is not None:
             raise InputError(name, sentence=f"`{name}` is of recorded steps; trajectories have none")
-    site = TrajectorySite(folders)
+    site = TrajectorySite(folders, (args.annotator or NOBODY) if args.bundle is None else None)
     for folder, why in site.problems.items():
         note(f"{folder} {why}")
     return _serve(site, args) if args.bundle is None else _write_trajectories(site, args)

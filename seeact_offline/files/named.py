@@ -98,13 +98,19 @@ def read_rows(argument: str, path: Path, kind: type[T]) -> Iterator[tuple[T, str
 
 def read_settings(argument: str, path: Path) -> dict[Any, Any]:
     """Reads names and values from a YAML or `.json` file. Raises InputError, also for texts that cannot be file names."""
+    values = read_values(argument, path)
+    if not isinstance(values, dict):
+        raise InputError(argument, "names and values", f"a {type(values).__name__} in {path}")
+    return values
+
+
+def read_values(argument: str, path: Path) -> Any:
+    """Reads what a YAML or `.json` file holds. Raises InputError as `read_settings` does."""
     text = read_text(argument, path, "a YAML or JSON file", largest=LARGEST_SETTINGS)
     try:
         values = read_json(text) if path.suffix == ".json" else read_yaml(text)
     except FormatError as error:
         raise InputError(argument, error.expected, f"{error.got} in {path}") from None
-    if not isinstance(values, dict):
-        raise InputError(argument, "names and values", f"a {type(values).__name__} in {path}")
     if found := next(filter(_UNWRITABLE.search, _texts(values)), None):
         raise InputError(argument, "texts without NUL and lone surrogates", f"{short(found)} in {path}")
     return values

@@ -10,15 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urljoin
 
 from seeact_offline.agents.acts import Kind
 from seeact_offline.agents.screens import Point
-from seeact_offline.live.pages import LiveSession, NodeKey
-
-if TYPE_CHECKING:
-    from playwright.sync_api import ElementHandle, Page
+from seeact_offline.live.pages import LiveSession, NodeKey, refusal
 
 WAIT_MS = 1000
 """Milliseconds that an agent's waiting takes; settling comes on top."""
@@ -34,23 +31,6 @@ KEYS: Mapping[str, str] = {
     "arrowdown": "ArrowDown", "arrowleft": "ArrowLeft", "arrowright": "ArrowRight",
 }  # fmt: skip
 """Names of keys that agents write, in lower case -> Playwright's."""
-_AT = "([x, y]) => { let e = document.elementFromPoint(x, y), i; while (e?.shadowRoot && (i = e.shadowRoot.elementFromPoint(x, y)) && i !== e) e = i; return e; }"
-_FOCUSED = "() => { let e = document.activeElement; while (e?.shadowRoot?.activeElement) e = e.shadowRoot.activeElement; return e; }"
-_KIND = """(e) => e.tagName === 'SELECT' ? 'select' : e.tagName === 'INPUT' ? e.type : e.tagName === 'TEXTAREA' ? 'text' : e.isContentEditable ? 'editable' : ''"""
-_SELECT_OF = "(e) => e.closest?.('select') ?? null"
-_LABELS = "(e) => [...e.options].map((o) => o.label.trim().replace(/\\s+/g, ' '))"
-_SCROLLED = """([x, y, dx, dy]) => {
-  const root = document.scrollingElement ?? document.documentElement;
-  const moves = (e) => {
-    const before = [e.scrollLeft, e.scrollTop];
-    e.scrollBy({left: dx, top: dy, behavior: 'instant'});
-    return e.scrollLeft !== before[0] || e.scrollTop !== before[1];
-  };
-  if (x === null && moves(root)) return true;
-  let e = document.elementFromPoint(x ?? innerWidth / 2, y ?? innerHeight / 2);
-  for (; e && e !== root; e = e.parentElement) if (/auto|scroll/.test(getComputedStyle(e).overflow) && moves(e)) return true;
-  return moves(root);
-}"""
 
 
 class ActFailed(Exception):
@@ -72,7 +52,7 @@ class Deed:
 
 
 def carry_out(session: LiveSession, deed: Deed) -> None:
-    """Carries out one act on the active tab. Raises ActFailed."""
+    """Carries out one act on the active tab. Raises ActFailed; what fails has changed nothing but the scroll position and the focus."""
     from playwright.sync_api import Error
 
     act = _ACTS.get(deed.kind)
@@ -81,59 +61,84 @@ def carry_out(session: LiveSession, deed: Deed) -> None:
     try:
         act(session, deed)
     except Error as error:
-        if not session.context.browser or not session.context.browser.is_connected():
+        if not session.is_alive:
             raise
         raise ActFailed(" ".join(error.message.split())[:200]) from None
+    finally:
+        # what comes next on this page is the agent's own doing
+        session.boxes = {}
 
 
-def _place(session: LiveSession, deed: Deed) -> Point:
-    """The point in the window; an element that is not in it is scrolled there. Raises ActFailed."""
-    width, height = session.size
-    if deed.point is not None and 0 <= deed.point[0] < width and 0 <= deed.point[1] < height:
-        return deed.point
-    if deed.node is None or deed.node.tab != session.tab:
-        raise ActFailed("expected a place in the window" if deed.point else "expected a place")
-    node = {"backendNodeId": deed.node.backend}
-    session.devtools.send("DOM.scrollIntoViewIfNeeded", node)
-    quads = session.devtools.send("DOM.getContentQuads", node)["quads"]
-    if not quads:
-        raise ActFailed("the element has no place")
-    xs, ys = quads[0][::2], quads[0][1::2]
-    return sum(xs) / 4, sum(ys) / 4
+@dataclass(frozen=True, slots=True)
+class _Aim:
+    """What an act meets, as it is now."""
+
+    point: Point
+    element: str | None
+    """The browser's number of the object; None for a place with nothing in it."""
+    labels: Sequence[str] | None = None
+    """Those of the native list that the element is or is in."""
+    entry: int | None = None
+    """Its index where it is an entry of a closed native list."""
+    is_list: bool = False
 
 
-def _element_at(page: Page, point: Point) -> ElementHandle | None:
-    found = page.evaluate_handle(_AT, list(point)).as_element()
-    frame = found.content_frame() if found else None
-    if found is not None and frame is not None and (box := found.bounding_box()):
-        inner = frame.evaluate_handle(_AT, [point[0] - box["x"], point[1] - box["y"]]).as_element()
-        return inner or found
-    return found
+def _aim(session: LiveSession, deed: Deed) -> _Aim:
+    """Finds the element that is named, wherever it is now, or what is at an agent's place. Raises ActFailed."""
+    point, element = deed.point, _named(session, deed.node)
+    if element is None:
+        width, height = session.size
+        if point is None or not (0 <= point[0] < width and 0 <= point[1] < height):
+            raise ActFailed("expected a place in the window" if point else "expected a place")
+        element = session.script("at", *point, by_value=False)
+        if element is None:
+            return _Aim(point, None)
+        _check_place(session, point, element)
+    answer = session.script("aim", deed.kind, point, deed.node is not None, on=element)
+    if "problem" in answer:
+        raise ActFailed(answer["problem"])
+    return _Aim(tuple(answer["point"]), element, answer["labels"], answer["entry"], answer["isList"])
 
 
-def _select_at(session: LiveSession, deed: Deed) -> ElementHandle | None:
-    """The native list at the deed's place, or that of the entry which it names."""
-    if deed.node is not None and deed.node.tab == session.tab:
-        answer = session.devtools.send("DOM.resolveNode", {"backendNodeId": deed.node.backend})
-        called = {
-            "objectId": answer["object"]["objectId"],
-            "functionDeclaration": "function () { window.__actingOn = this.closest?.('select') ?? null; }",
-        }
-        session.devtools.send("Runtime.callFunctionOn", called)
-        found = session.page.evaluate_handle(
-            "() => { const e = window.__actingOn; delete window.__actingOn; return e; }"
-        )
-        if (element := found.as_element()) is not None:
-            return element
-    if deed.point is None:
+def _named(session: LiveSession, node: NodeKey | None) -> str | None:
+    """The element of this number; None for none. Raises ActFailed where it has gone."""
+    from playwright.sync_api import Error
+
+    if node is None:
         return None
-    element = _element_at(session.page, deed.point)
-    return None if element is None else element.evaluate_handle(_SELECT_OF).as_element()
+    if node.tab != session.tab:
+        raise ActFailed("the element is in another tab")
+    try:
+        return str(session.devtools.send("DOM.resolveNode", {"backendNodeId": node.backend})["object"]["objectId"])
+    except Error:
+        raise ActFailed("the element is no longer on the page") from None
 
 
-def _choose(handle: ElementHandle, text: str) -> None:
-    """Chooses the option of this label, or the one most like it. Raises ActFailed where none is like it."""
-    handle.select_option(index=entry_like(handle.evaluate(_LABELS), text))
+def _check_place(session: LiveSession, point: Point, element: str) -> None:
+    """Raises ActFailed where an agent's place shows something else than when the page was observed. Where it has changed again at the next try, as on
+    a page that never rests, the act is carried out, and the change is an event."""
+    here = {key: box for key, box in session.boxes.items() if box.contains(*point)}
+    if not here:
+        return
+    outer = session.script("outer", on=element, by_value=False)
+    now = session.devtools.send("DOM.describeNode", {"objectId": outer})["node"]["backendNodeId"]
+    then = min(here, key=lambda key: here[key].w * here[key].h)
+    # a text may be met outside of its element's box
+    was_here = now in here or (now in session.boxes and not session.script("holds", *point, on=outer))
+    with suppress(ActFailed):
+        if was_here and session.script("holds", *point, on=_named(session, NodeKey(session.tab, then))):
+            session.saw_change = False
+            return
+    change = f"the place has changed since it was seen: now {session.script('words', on=element)}"
+    session.saw_change = not session.saw_change
+    if session.saw_change:
+        raise ActFailed(change)
+    session.events.append(change)
+
+
+def _do(session: LiveSession, name: str, value: object, element: str | None) -> None:
+    if problem := session.script(name, value, on=element):
+        raise ActFailed(problem)
 
 
 def entry_like(labels: Sequence[str], text: str) -> int:
@@ -147,77 +152,47 @@ def entry_like(labels: Sequence[str], text: str) -> int:
 
 
 def _click(session: LiveSession, deed: Deed) -> None:
-    if deed.node is not None and (entry := _entry(session, deed.node)) is not None:
-        handle = _select_at(session, deed)
-        assert handle is not None
-        _choose(handle, entry)
-        return
-    point = _place(session, deed)
-    element = _element_at(session.page, point)
-    if deed.kind == "click" and element is not None and element.evaluate(_KIND) == "select":
-        element.focus()
-        return
-    mouse = session.page.mouse
+    aim, mouse = _aim(session, deed), session.page.mouse
     if deed.kind == "hover":
-        mouse.move(*point)
+        mouse.move(*aim.point)
+    elif aim.entry is not None:
+        _do(session, "choose", aim.entry, aim.element)
+    elif deed.kind == "click" and aim.is_list:
+        session.script("focus", on=aim.element)
     elif deed.kind == "double":
-        mouse.dblclick(*point)
+        mouse.dblclick(*aim.point)
     else:
-        mouse.click(*point, button="right" if deed.kind == "right" else "left")
+        mouse.click(*aim.point, button="right" if deed.kind == "right" else "left")
 
 
-def _entry(session: LiveSession, node: NodeKey) -> str | None:
-    """The label of an entry of a list; None for any other element."""
-    if node.tab != session.tab:
-        return None
-    answer = session.devtools.send("DOM.resolveNode", {"backendNodeId": node.backend})
-    asked = {
-        "objectId": answer["object"]["objectId"],
-        "functionDeclaration": "function () { return this.tagName === 'OPTION' && this.closest('select')?.size <= 1 ? this.label : null; }",
-        "returnByValue": True,
-    }
-    value = session.devtools.send("Runtime.callFunctionOn", asked)["result"].get("value")
-    return None if value is None else str(value)
-
-
-def _type(session: LiveSession, deed: Deed) -> None:
-    text, enter = deed.text.removesuffix("\n"), bool(deed.extra.get("enter")) or deed.text.endswith("\n")
-    handle = _select_at(session, deed)
-    if handle is not None:
-        return _choose(handle, text)
-    if deed.point is not None or deed.node is not None:
-        session.page.mouse.click(*_place(session, deed))
-    focused = session.page.evaluate_handle(_FOCUSED).as_element()
-    if focused is not None and (frame := focused.content_frame()) is not None:
-        focused = frame.evaluate_handle(_FOCUSED).as_element()
-    kind = focused.evaluate(_KIND) if focused is not None else ""
-    if focused is not None and kind == "select":
-        return _choose(focused, text)
+def _write(session: LiveSession, deed: Deed) -> None:
+    """Types into a field, clears it, or chooses in a list."""
+    text = "" if deed.kind == "clear" else deed.text.removesuffix("\n")
+    keyboard = session.page.keyboard
+    if deed.point is not None or deed.node is not None or deed.kind == "select":
+        aim = _aim(session, deed)
+        if aim.labels is not None:
+            return _do(session, "choose", entry_like(aim.labels, text), aim.element)
+        session.page.mouse.click(*aim.point)
+        if deed.kind == "select":
+            # a list that the page draws itself has opened
+            return
+    focused = session.script("focused", by_value=False)
+    kind = focused and session.script("kind", on=focused)
     if not kind:
         raise ActFailed("no text field has the focus")
-    assert focused is not None
+    own = session.script("aim", deed.kind, [0, 0], False, on=focused)
+    if "problem" in own:
+        raise ActFailed(own["problem"])
+    if kind == "select":
+        return _do(session, "choose", entry_like(own["labels"], text), focused)
     if kind in FORMATTED:
-        focused.fill(text)
+        _do(session, "set", text, focused)
     else:
-        focused.evaluate("(e) => e.isContentEditable ? getSelection().selectAllChildren(e) : e.select?.()")
-        if text:
-            session.page.keyboard.type(text)
-        else:
-            session.page.keyboard.press("Backspace")
-    if enter:
-        session.page.keyboard.press("Enter")
-
-
-def _select(session: LiveSession, deed: Deed) -> None:
-    handle = _select_at(session, deed)
-    if handle is None:
-        # a list that the page draws itself opens by a click
-        return _click(session, Deed("click", deed.point, deed.node))
-    _choose(handle, deed.text)
-
-
-def _clear(session: LiveSession, deed: Deed) -> None:
-    _type(session, Deed("type", deed.point, deed.node))
+        session.script("mark", on=focused)
+        keyboard.type(text) if text else keyboard.press("Backspace")
+    if deed.kind == "type" and (deed.extra.get("enter") or deed.text.endswith("\n")):
+        keyboard.press("Enter")
 
 
 def _press(session: LiveSession, deed: Deed) -> None:
@@ -245,8 +220,9 @@ def _scroll(session: LiveSession, deed: Deed) -> None:
     else:
         dx = {"left": -size, "right": size}.get(direction, 0.0)
         dy = {"up": -size, "down": size}.get(direction, 0.0)
-    x, y = deed.point or (None, None)
-    if not session.page.evaluate(_SCROLLED, [x, y, dx, dy]):
+    point = deed.point or (session.size[0] / 2, session.size[1] / 2)
+    element = _named(session, deed.node) or session.script("at", *point, by_value=False)
+    if not (element and session.script("scroll", dx, dy, not (deed.point or deed.node), on=element)):
         raise ActFailed(f"nothing scrolls {direction} any further")
 
 
@@ -255,7 +231,7 @@ def _drag(session: LiveSession, deed: Deed) -> None:
     if to is None:
         raise ActFailed("expected the place where the drag ends")
     mouse = session.page.mouse
-    mouse.move(*_place(session, deed))
+    mouse.move(*_aim(session, deed).point)
     mouse.down()
     mouse.move(*to, steps=5)
     mouse.up()
@@ -272,7 +248,7 @@ def _goto(session: LiveSession, deed: Deed) -> None:
     # an agent's home is a search engine, which is no named origin: the task's start stands for it
     address = urljoin(session.page.url, deed.text.strip()) if deed.text.strip() else session.start
     if not session.may_go(address):
-        raise ActFailed(f"{address[:80]} is on an origin that was not named")
+        raise ActFailed(refusal(address))
     session.page.goto(address)
 
 
@@ -291,13 +267,6 @@ def _wait(session: LiveSession, deed: Deed) -> None:
 
 _ACTS: Mapping[str, Callable[[LiveSession, Deed], None]] = {
     **dict.fromkeys(("click", "double", "right", "hover"), _click),
-    "type": _type, "select": _select, "clear": _clear, "press": _press, "scroll": _scroll, "drag": _drag, "back": _back, "goto": _goto,
+    **dict.fromkeys(("type", "select", "clear"), _write), "press": _press, "scroll": _scroll, "drag": _drag, "back": _back, "goto": _goto,
     "tab": _tab, "wait": _wait, "zoom": _wait,
 }  # fmt: skip
-
-
-def is_gone(session: LiveSession) -> bool:
-    """Tells whether the browser has ended."""
-    with suppress(Exception):
-        return not session.context.browser.is_connected()
-    return True

@@ -9,13 +9,15 @@ from seeact_offline.agents.screens import Size
 from seeact_offline.live.pages import LiveSession
 from seeact_offline.recorder.origins import served
 from seeact_offline.recorder.script import TaskScript
+from seeact_offline.records import InputError
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """The verdict on a page as it is now."""
 
-    done: bool
+    done: bool | None
+    """None for a task without a check."""
     is_over: bool = False
     """True if the page has ended the episode by itself."""
     raw_reward: float | None = None
@@ -36,9 +38,13 @@ class Place:
         return served(task.start, task.served, port)
 
     def begin(self, session: LiveSession) -> TaskScript:
-        """Begins the task on the page that was opened, and returns it as the agent is told it."""
+        """Begins the task on the page that was opened, and returns it as the agent is told it. Raises InputError for a task that is done already."""
+        session.rest()
+        if session.task.is_checked and session.is_done():
+            task = f"{session.task.task!r:.100}"
+            raise InputError("tasks", sentence=f"the check of task {task} holds before the first act; make it stricter")
         return session.task
 
     def judge(self, session: LiveSession) -> Judgement:
         """Raises Playwright's Error where the state cannot be found out."""
-        return Judgement(session.holds(session.task.check))
+        return Judgement(session.is_done() if session.task.is_checked else None)

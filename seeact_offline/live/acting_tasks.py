@@ -8,50 +8,42 @@ from pathlib import Path
 from seeact_offline.dataset import TEST_SPLITS, canonical_split
 from seeact_offline.dataset.drawing import draw_tasks
 from seeact_offline.live.miniwob import MINIWOB, RECIPES, SEEDS, episodes_of, html_folder, task_scripts
-from seeact_offline.recorder.origins import Origin
-from seeact_offline.recorder.script import TaskScript, load_script
+from seeact_offline.recorder.origins import ANYWHERE, Origin
+from seeact_offline.recorder.published_tasks import load_tasks
+from seeact_offline.recorder.sample_building import site_names, site_tasks
+from seeact_offline.recorder.script import TaskScript
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.sample import SITES
 
 BUNDLED = "sites"
 """Names the bundled sites."""
 
 
-def live_tasks(source: str, config: EvalConfig, allowed: frozenset[Origin] = frozenset()) -> list[TaskScript]:
-    """The tasks of a source that the configuration selects, in the order of their scripts.
-
-    `allowed`: origins that the user named. Raises InputError for a source without tasks, a task without a check of the page's state, and one
-    that starts on an origin which was not named.
-    """
+def live_tasks(
+    source: str, config: EvalConfig, allowed: frozenset[Origin] = frozenset(), is_recorded: bool = False
+) -> list[TaskScript]:
+    """The tasks of a source that the configuration selects, in the order of their scripts. `allowed`: origins that the user named. `is_recorded`:
+    only tasks with recorded acts will do. Raises InputError for a source without tasks, and for a task that cannot be acted on."""
     if source == BUNDLED:
-        paths = sorted(SITES.glob("*/tasks.yaml"))
+        every = [task for name in site_names() for task in site_tasks(name)]
+    elif Path(source).is_file():
+        every = load_tasks(Path(source))
     else:
-        paths = [Path(source)]
-        if not paths[0].is_file():
-            raise InputError("places", f"{BUNDLED}, {MINIWOB}, or a file of tasks as `record` takes it", repr(source))
+        raise InputError("places", f"{BUNDLED}, {MINIWOB}, or a file of tasks", repr(source))
     split = canonical_split(config.split)
     splits = TEST_SPLITS if split == "all" else (split,)
-    every = [task for path in paths for task in load_script(path)]
     # a file of one's own need not name splits
     named = [task for task in every if canonical_split(task.split) in splits] if source == BUNDLED else every
     tasks = _selected(named, config)
     if not tasks:
         raise InputError("split", f"a split of {source} with tasks", config.split)
     for task in tasks:
-        if not task.check:
-            raise InputError(
-                "places", "a `check` of the page's state in every task", f"none in {task.task!r:.80} of {source}"
-            )
-        if (
-            task.served is None
-            and not task.start.startswith("file:")
-            and Origin.of(task.start, "places") not in allowed
-        ):
-            raise InputError(
-                "allow_origin",
-                sentence=f"task {task.task!r:.80} starts on {Origin.of(task.start, 'places')}; name it by `allow_origin` to act there",
-            )
+        if is_recorded and not task.actions:
+            raise InputError("model", sentence=f"builtin/oracle needs steps; task {task.task!r:.80} has none")
+        is_reached = task.served or task.start.startswith("file:") or ANYWHERE in allowed
+        if not is_reached and (origin := Origin.of(task.start, "places")) not in allowed:
+            sentence = f"task {task.task!r:.80} starts on {origin}; name it by `allow_origin` to act there"
+            raise InputError("allow_origin", sentence=sentence)
     return tasks
 
 
@@ -63,10 +55,8 @@ def miniwob_episodes(config: EvalConfig, n_seeds: int | None, is_recorded: bool)
     folder = html_folder()
     tasks = _selected(task_scripts(folder), config)
     if is_recorded and any(task.annotation_id not in RECIPES for task in tasks):
-        raise InputError(
-            "tasks",
-            sentence=f"builtin/oracle has recorded acts for {', '.join(RECIPES)} alone; name some of them by `tasks`",
-        )
+        sentence = f"builtin/oracle has recorded acts for {', '.join(RECIPES)} alone; name some of them by `tasks`"
+        raise InputError("tasks", sentence=sentence)
     return episodes_of(tasks, folder, n_seeds or SEEDS)
 
 

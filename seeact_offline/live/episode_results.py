@@ -11,14 +11,18 @@ from typing import Literal
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.table import Table
 from seeact_offline.live.baselines import BaselineFigure, baselines
 from seeact_offline.live.stop_rules import ENDS, ERROR, MEANINGS
 from seeact_offline.scoring.inference import interval, wilson
+from seeact_offline.trajectories.later_verdicts import LaterVerdict
 
 FULL = "raw reward 1"
+STATE = "state"
+"""The name of the verdict that the page's state gives."""
 STATE_REMARK = (
     "Success is decided by the state of the page where the agent stopped; the sites are small and bundled, so this is no "
     "reproduction of figures on live sites."
@@ -40,6 +44,8 @@ class EpisodeLine(msgspec.Struct, frozen=True, omit_defaults=True):
     done: bool | None
     reached: bool | None
     n_steps: int
+    verdict_by: str = STATE
+    """`state`; of a task without a check `person`, `judge` with its name, or nothing where there is no verdict."""
     raw_reward: float | None = None
     """The page's own reward; None where it gives none."""
     n_unreadable: int = 0
@@ -57,7 +63,13 @@ class EpisodeLine(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def has_verdict(self) -> bool:
-        return self.end != ERROR
+        return self.done is not None
+
+    def with_verdict(self, later: LaterVerdict | None) -> EpisodeLine:
+        """The line with a verdict that was given later, which counts where the state has none."""
+        if self.end == ERROR or self.verdict_by == STATE:
+            return self
+        return replace(self, done=later and later.success, verdict_by=later.by if later else "")
 
     @property
     def has_full_reward(self) -> bool:
@@ -93,10 +105,12 @@ class LiveResults(msgspec.Struct, frozen=True):
     n_episodes: int
     n_verdicts: int
     """Episodes with a verdict."""
+    verdicts: Mapping[str, int]
+    """Whose they are -> their number."""
     success: Figure
-    """The state held where the agent stopped."""
+    """The state held where the agent stopped, or whoever judges a task without a check says that it was done."""
     reached: Figure
-    """It held after some action; the agent was not told."""
+    """The state held after some action; the agent was not told."""
     unaided: Figure | None
     """Of the oracle with help: success without any recorded act in place of its own; None for other models."""
     by_website: Mapping[str, Figure]
@@ -109,6 +123,15 @@ class LiveResults(msgspec.Struct, frozen=True):
     baselines: Mapping[str, BaselineFigure] | None = None
     """Figures of models that know nothing, over the tasks with a verdict."""
     schema: Literal[1] = 1
+
+    @property
+    def n_unjudged(self) -> int:
+        """Episodes on which nobody has given a verdict, of tasks without a check."""
+        return self.n_episodes - self.n_verdicts - self.ends.get(ERROR, 0)
+
+    @property
+    def is_by_state(self) -> bool:
+        return self.verdicts.keys() <= {STATE} and not self.n_unjudged
 
 
 def share_of_tasks(values: Sequence[bool]) -> Figure:
@@ -149,12 +172,8 @@ def summarise(
     n_success = sum(bool(one.done) for one in run if one.has_verdict)
     costs = [one.cost_usd for one in run if one.calls]
     cost = None if None in costs else sum(filter(None, costs))
-    sums = {
-        "steps": sum(one.n_steps for one in run),
-        "calls": sum(one.calls for one in run),
-        "prompt_tokens": sum(one.prompt_tokens for one in run),
-        "completion_tokens": sum(one.completion_tokens for one in run),
-    }
+    fields = {"steps": "n_steps", **{name: name for name in ("calls", "prompt_tokens", "completion_tokens")}}
+    sums = {name: sum(getattr(one, of) for one in run) for name, of in fields.items()}
     per = {**sums, **({} if cost is None else {"cost_usd": cost})}
     sites = {
         site: [one for one in judged if one.website == site] for site in dict.fromkeys(one.website for one in judged)
@@ -175,8 +194,9 @@ def summarise(
         n_tasks=len({one.website if is_seeded else one.annotation_id for one in episodes}),
         n_episodes=len(episodes),
         n_verdicts=len(judged),
+        verdicts=dict(Counter(one.verdict_by for one in judged)),
         success=share_of(judged, lambda one: bool(one.done)),
-        reached=share_of(judged, lambda one: bool(one.reached)),
+        reached=share_of([one for one in judged if one.reached is not None], lambda one: bool(one.reached)),
         unaided=share_of(judged, lambda one: bool(one.done) and not one.n_helped) if is_helped else None,
         by_website=by_website(lambda one: bool(one.done)),
         ends={name: ends[name] for name in ENDS if ends[name]},
@@ -210,16 +230,24 @@ def report(results: LiveResults, episodes: Sequence[EpisodeLine]) -> str:
     counted_tasks = f"{results.n_tasks} tasks"
     if results.success_raw_1 is not None:
         counted_tasks += f", {results.n_episodes} episodes"
+    remark = STATE_REMARK if results.success_raw_1 is None else MINIWOB_REMARK
     lines = [
-        "# Episodes", STATE_REMARK if results.success_raw_1 is None else MINIWOB_REMARK,
+        "# Episodes", remark if results.is_by_state else f"{verdicts_in_words(results)}.",
         f"{counted_tasks}, {results.n_verdicts} with a verdict; {np.mean(mean) if mean else 0:.1f} steps an episode, "
         f"{results.usage.calls} calls.",
         figures.markdown(), *_baseline_lines(results), "## Ends", ends.markdown(), f"## By {unit}", sites.markdown(),
     ]  # fmt: skip
-    failed = [one for one in episodes if not one.has_verdict]
+    failed = [one for one in episodes if one.end == ERROR]
     if failed:
         lines += ["## Errors", *(f"- {printable(one.task)}: {printable(one.detail)}" for one in failed[:20])]
     return "\n\n".join(lines) + "\n"
+
+
+def verdicts_in_words(results: LiveResults) -> str:
+    """`Verdicts: state 3, person 2; without one: 4, which count neither as success nor as failure`."""
+    counts = ", ".join(f"{by} {n}" for by, n in results.verdicts.items()) or "none"
+    unjudged = f"; without one: {results.n_unjudged}, which count neither as success nor as failure"
+    return f"Verdicts: {counts}{unjudged if results.n_unjudged else ''}"
 
 
 def _baseline_lines(results: LiveResults) -> list[str]:

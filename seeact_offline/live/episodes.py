@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from seeact_offline.agents import Act
@@ -18,14 +20,16 @@ from seeact_offline.grounding.conversation import Session
 from seeact_offline.live.acting import ActFailed, carry_out
 from seeact_offline.live.acting_places import Place
 from seeact_offline.live.pages import LiveSession, PageView
-from seeact_offline.live.speakers import Move, Speaker, history_line, place_of
+from seeact_offline.live.speakers import Move, Speaker, history_line, outcome, place_of
 from seeact_offline.live.stop_rules import ANSWERED, ERROR, OVER, STOPPED, StopRules
 from seeact_offline.ranking import Scores
 from seeact_offline.recorder.browser import Deadline, find, same_box
 from seeact_offline.recorder.browser import carry_out as carry_out_recorded
+from seeact_offline.recorder.browser_options import BrowserOptions
 from seeact_offline.recorder.origins import Origin
 from seeact_offline.recorder.script import Action, TaskScript
 from seeact_offline.records import Box, Model, Operation, Step, StepError, Usage
+from seeact_offline.runs.open import safe_name
 from seeact_offline.runs.prepare import prepare
 
 ORACLE, RANDOM = "oracle", "random"
@@ -37,6 +41,7 @@ FIND_MS = 2_000
 """Milliseconds for a recorded element to appear."""
 CLICKED = frozenset({"a", "button", "summary", "label", "li", "td"})
 TYPED = frozenset({"input", "textarea"})
+TEXT_TYPES = frozenset({"text", "search", "email", "tel", "url", "number", "password"})
 _IS_MET = """(e, [x, y]) => {
   const met = e.getRootNode().elementFromPoint(x, y);
   return met !== null && (e.contains(met) || (met.contains(e) && met !== document.body && met !== document.documentElement));
@@ -66,6 +71,8 @@ class Proposal:
 
 
 Confirm = Callable[[Proposal], Decision]
+AskVerdict = Callable[["Episode"], bool | None]
+"""Asks a person whether the task of an episode without a check was done; None where nobody says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +95,12 @@ class LiveStep:
     place: Box | None = None
     """Of what was acted on, in pixels of the picture; a point has no size."""
     events: tuple[str, ...] = ()
+    """What came of it besides, in words."""
+
+    @property
+    def outcome(self) -> str:
+        """Why it was not carried out, and what came of it besides; empty for neither."""
+        return outcome("" if self.failure else self.problem, self.events)
 
 
 @dataclass(slots=True)
@@ -103,6 +116,8 @@ class Episode:
     """True if the task's state held where the agent stopped; None without a verdict."""
     reached: bool | None = None
     """True if it held after any action."""
+    by_person: bool | None = None
+    """A person's verdict where the task has no check."""
     raw_reward: float | None = None
     """The page's own reward, where it gives one."""
     last_png: bytes | None = None
@@ -137,6 +152,10 @@ class EpisodeOptions:
     keep_rows: bool = False
     confirm: Confirm | None = None
     """Asks a person about each act before it is carried out; None: nobody is asked."""
+    ask_verdict: AskVerdict | None = None
+    browser: BrowserOptions = field(default_factory=BrowserOptions)
+    traces: Path = Path()
+    """Folder for Playwright's traces."""
 
 
 def run_episode(
@@ -153,7 +172,7 @@ def run_episode(
     episode = Episode(task)
     for attempt in range(1, ATTEMPTS + 1):
         # what an attempt was asked is paid, whatever became of it
-        episode = Episode(task, usage=episode.usage, attempts=attempt)
+        episode, deadline = Episode(task, usage=episode.usage, attempts=attempt), None
         try:
             with options.place.address(task, port) as start:
                 browser = open_browser(start)
@@ -163,8 +182,10 @@ def run_episode(
             return episode
         except Error as error:
             episode.end, episode.detail = ERROR, " ".join(error.message.split())[:300]
-            if "deadline" in locals() and deadline.passed:
+            if deadline is not None and deadline.passed:
+                # it would last as long again
                 episode.detail = f"a step was not done within {options.deadline_s:g} s"
+                return episode
         except StepError as error:
             # the model's server: what could be tried again was
             episode.end, episode.detail = ERROR, str(error)[:300]
@@ -191,25 +212,28 @@ class _Running:
         episode, place = self._episode, self._options.place
         began = time.monotonic()
         size = place.size or self._speaker.size
-        with LiveSession(browser, episode.task, start, size, self._options.allowed, place.clock_runs) as session:
+        own = self._options.browser, self._options.traces / f"{safe_name(episode.task.annotation_id)}.zip"
+        with LiveSession(browser, episode.task, start, size, self._options.allowed, place.clock_runs, *own) as session:
             episode.task = session.task = place.begin(session)
-            episode.reached = False
             session.rest()
             while not episode.end:
                 view = session.observe(f"live-{len(episode.steps)}", self._history, self._speaker.whole)
                 self._step(session, view, deadline)
                 if not episode.end:
                     session.rest()
-                    self._tell_events(session)
+                    self._tell_outcome(session)
                     judged = place.judge(session)
-                    episode.reached |= judged.done
+                    episode.reached = episode.reached or judged.done
                     by_rule = self._options.rules.end(self._said, self._carried) or ""
                     episode.end = OVER if judged.is_over else by_rule
                 deadline.restart()
             judged = place.judge(session)
             episode.done, episode.raw_reward = judged.done, judged.raw_reward
-            episode.reached |= episode.done
+            episode.reached = episode.reached or episode.done
             episode.last_png, episode.last_address = session.picture(), session.address
+            if self._options.ask_verdict and episode.done is None:
+                with self._waiting_for_a_person(deadline):
+                    episode.by_person = self._options.ask_verdict(episode)
             episode.browser_s += time.monotonic() - began - episode.model_s - self._waited_s
 
     def _step(self, session: LiveSession, view: PageView, deadline: Deadline) -> None:
@@ -238,7 +262,7 @@ class _Running:
         helped = False
         problem = self._refusal(view, move, recorded if helps and self._options.helped else None, deadline)
         if problem:
-            self._speaker.failed()
+            pass
         elif self._options.pilot == ORACLE and recorded is not None and ideal is None:
             if not helps:
                 problem = self._carry_out(session, move)
@@ -296,7 +320,7 @@ class _Running:
             target = find(session.page, recorded)
             box = target.bounding_box()
         except (Error, StepError):
-            if not session.context.browser or not session.context.browser.is_connected():
+            if not session.is_alive:
                 raise
             return [], None, view.step(operation=operation)
         finally:
@@ -332,15 +356,7 @@ class _Running:
         one = rng.choice(shown)
         words = self._episode.task.task.split()
         operation = Operation("CLICK")
-        if one.tag in TYPED and one.attributes.get("type", "text") in (
-            "text",
-            "search",
-            "email",
-            "tel",
-            "url",
-            "number",
-            "password",
-        ):
+        if one.tag in TYPED and one.attributes.get("type", "text") in TEXT_TYPES:
             operation = Operation("TYPE", rng.choice(words).strip(".,"))
         key = view.node(one.backend_node_id)
         assert key is not None
@@ -370,7 +386,7 @@ class _Running:
         try:
             carry_out_recorded(find(session.page, recorded), recorded)
         except (Error, StepError) as error:
-            if not session.context.browser or not session.context.browser.is_connected():
+            if not session.is_alive:
                 raise
             return " ".join(str(getattr(error, "message", error)).split())[:200]
         return ""
@@ -389,7 +405,6 @@ class _Running:
             try:
                 carry_out(session, deed)
             except ActFailed as error:
-                self._speaker.failed()
                 return str(error)
             if len(move.deeds) > 1:
                 session.rest()
@@ -401,15 +416,20 @@ class _Running:
             return ""
         place = "" if helped else _place_in_words(view, move)
         action = f"(help) {_words(helped)}" if helped else move.said
-        began = time.monotonic()
-        deadline.pause()
         task = self._episode.task.task
-        decision = self._options.confirm(Proposal(task, view.address, len(self._episode.steps) + 1, action, place))
-        deadline.restart()
-        self._waited_s += time.monotonic() - began
+        with self._waiting_for_a_person(deadline):
+            decision = self._options.confirm(Proposal(task, view.address, len(self._episode.steps) + 1, action, place))
         if decision == "end":
             self._episode.end, self._episode.detail = STOPPED, ENDED
         return {"accept": "", "reject": REJECTED, "end": ENDED}[decision]
+
+    @contextmanager
+    def _waiting_for_a_person(self, deadline: Deadline) -> Iterator[None]:
+        began = time.monotonic()
+        deadline.pause()
+        yield
+        deadline.restart()
+        self._waited_s += time.monotonic() - began
 
     def _note(
         self, session: LiveSession, view: PageView, move: Move, problem: str, helped: bool, recorded: Action | None
@@ -428,11 +448,15 @@ class _Running:
             LiveStep(said, move.reply, move.thought, view.address, view.png, move.failure or "", problem, helped, None if helped else place_of(move, view))
         )  # fmt: skip
 
-    def _tell_events(self, session: LiveSession) -> None:
-        """Notes what the last action led to besides; a tab opens some time after the click."""
-        if self._episode.steps:
-            self._episode.steps[-1] = replace(self._episode.steps[-1], events=tuple(session.events))
+    def _tell_outcome(self, session: LiveSession) -> None:
+        """Notes what the last action led to besides, and tells the agent; a tab opens some time after the click."""
+        step = replace(self._episode.steps[-1], events=tuple(session.events))
+        self._episode.steps[-1] = step
         session.events.clear()
+        if step.outcome:
+            self._speaker.hear(step.outcome)
+            if not step.failure or step.helped:
+                self._history[-1] += f"; {step.outcome}"
 
 
 def _place_in_words(view: PageView, move: Move) -> str:

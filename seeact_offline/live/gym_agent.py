@@ -24,7 +24,7 @@ from seeact_offline.live.episodes import ORACLE, RANDOM
 from seeact_offline.live.gym_pages import GymPage, calls, page_of_observation, task_of
 from seeact_offline.live.pages import NodeKey
 from seeact_offline.live.running import acting_grounding, rules_of
-from seeact_offline.live.speakers import Move, history_line, speaker_of
+from seeact_offline.live.speakers import Move, history_line, outcome, speaker_of
 from seeact_offline.live.stop_rules import ANSWERED, STOPPED
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
@@ -113,7 +113,7 @@ class GymAgent:
         self._home = self._home or observation["url"]
         if self._carried and observation["last_action_error"] and self._carried[-1]:
             self._carried[-1] = False
-            self._speaker.failed()
+            self._tell(observation["last_action_error"].strip().partition("\n")[0][:200])
         self._end = self._end or self._rules.end(self._said, self._carried) or ""
         if self._end:
             return None, {"extra_info": {"end": self._end}}
@@ -130,6 +130,7 @@ class GymAgent:
         self._carried.append(not problem)
         if move.failure is None:
             self._history.append(history_line(page.view, move))
+            self._tell(problem)
         usage = session.usage
         stats = {
             "calls": usage.calls, "prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens,
@@ -149,8 +150,13 @@ class GymAgent:
         try:
             return calls(page, move.deeds[: None if ends is None else ends + 1], self._home), ""
         except ActFailed as error:
-            self._speaker.failed()
             return "noop()", str(error)
+
+    def _tell(self, problem: str) -> None:
+        """Tells the agent why its last action was not carried out, if it was not."""
+        if problem:
+            self._speaker.hear(outcome(problem))
+            self._history[-1] += f"; {outcome(problem)}"
 
     def _remark(self, page: GymPage, n_pictures: int) -> None:
         """Says once an episode what makes it another task than it should be."""

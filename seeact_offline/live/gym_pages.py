@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from seeact_offline.agents.screens import Point
 from seeact_offline.dataset.recorded import PageState
 from seeact_offline.live.acting import FORMATTED, SCROLL, ActFailed, Deed, entry_like, keys_of
 from seeact_offline.live.pages import NodeKey, PageView, page_view
@@ -30,6 +29,7 @@ VALUED = frozenset({"button", "reset", "submit", "image", "hidden", "checkbox", 
 """Types of fields whose `value` the page itself wrote, but for an empty one and the `on` that stands for none."""
 SCROLLBAR = 20
 """Pixels by which a scrollbar may make a window lower."""
+FIELDS = ("select", "input", "textarea", "button")
 SELECT_ALL = "Meta+a" if sys.platform == "darwin" else "Control+a"
 INFEASIBLE = frozenset({"n/a", "infeasible", "fail", "failure"})
 """Last words that say that a task cannot be done."""
@@ -156,41 +156,44 @@ def _calls(page: GymPage, deed: Deed, home: str) -> Iterator[str]:
 
 
 def _pointing(page: GymPage, deed: Deed) -> str:
-    name, bid = deed.kind, _bid(page, deed)
-    number = None if deed.node is None else page.view.ids.get(deed.node)
-    for one in _selects(page):
-        entry = next((below for below in one.walk() if below.tag == "option" and below.backend_node_id == number), None)
-        if entry is not None:
-            return _call("select_option", page.bids[one.backend_node_id], _label(entry))
-    if deed.point is None:
-        more = ("right",) if name == "right" else ()
-        return _call({"double": "dblclick", "hover": "hover"}.get(name, "click"), bid or _no_place(), *more)
-    listed = _field_at(page, deed.point, "select")
-    if name == "click" and listed is not None:
-        return _call("focus", page.bids[listed.backend_node_id])
-    more = ("right",) if name == "right" else ()
-    mouse = {"double": "mouse_dblclick", "hover": "mouse_move"}.get(name, "mouse_click")
-    return _call(mouse, *_rounded(deed.point), *more)
+    element, named = _element(page, deed)
+    lists = [one for one in _selects(page) if element is not None and element in one.walk()]
+    if element is not None and element.tag == "option" and lists:
+        return _call("select_option", page.bids[lists[0].backend_node_id], _label(element))
+    if element is not None and deed.kind == "click" and element.tag == "select":
+        return _call("focus", page.bids[element.backend_node_id])
+    place: tuple[object, ...] = () if deed.point is None else _rounded(deed.point)
+    if named is not None:
+        place = (page.bids[named.backend_node_id],)
+    elif not place:
+        raise ActFailed("expected a place")
+    by_bid, by_place = _POINTING[deed.kind]
+    return _call(by_place if named is None else by_bid, *place, *(("right",) if deed.kind == "right" else ()))
+
+
+_POINTING = {
+    "click": ("click", "mouse_click"), "right": ("click", "mouse_click"), "double": ("dblclick", "mouse_dblclick"), "hover": ("hover", "mouse_move"),
+}  # fmt: skip
+"""Kind -> call on an element, and at a place."""
 
 
 def _writing(page: GymPage, deed: Deed) -> Iterator[str]:
     text, enters = deed.text.removesuffix("\n"), bool(deed.extra.get("enter")) or deed.text.endswith("\n")
-    field = _field_of(page, deed)
-    if field is not None and field.tag == "select":
-        entries = [_label(one) for one in field.walk() if one.tag == "option"]
-        yield _call("select_option", page.bids[field.backend_node_id], entries[entry_like(entries, text)])
+    element = _element(page, deed)[0]
+    listed = next((one for one in _selects(page) if element is not None and element in one.walk()), None)
+    if listed is not None:
+        entries = [_label(one) for one in listed.walk() if one.tag == "option"]
+        yield _call("select_option", page.bids[listed.backend_node_id], entries[entry_like(entries, text)])
         return
     if deed.kind == "select":
         # a list that the page draws itself opens by a click
         yield _pointing(page, replace(deed, kind="click"))
         return
-    if field is not None and field.attributes.get("type") in FORMATTED:
-        yield _call("fill", page.bids[field.backend_node_id], text)
-    elif deed.point is None and deed.node is not None:
-        yield _call("fill", _bid(page, deed) or _no_place(), text)
+    if element is not None and element.attributes.get("type") in FORMATTED:
+        yield _call("fill", page.bids[element.backend_node_id], text)
     else:
-        if deed.point is not None:
-            yield _call("mouse_click", *_rounded(deed.point))
+        if deed.point is not None or deed.node is not None:
+            yield _pointing(page, replace(deed, kind="click"))
         yield _call("keyboard_press", SELECT_ALL)
         yield _call("keyboard_type", text) if text else _call("keyboard_press", "Backspace")
     if enters:
@@ -212,26 +215,28 @@ def _scrolling(page: GymPage, deed: Deed) -> str:
     return _call("scroll_at", *_rounded(place), *_rounded((dx, dy)))
 
 
-def _field_of(page: GymPage, deed: Deed) -> Node | None:
-    """The list or field that a deed writes into; None where that is not known."""
-    if deed.node is not None:
-        number = page.view.ids.get(deed.node)
-        for one in _selects(page):
-            if any(below.backend_node_id == number for below in one.walk()):
-                return one
-        if deed.point is None:
-            return next((one for one in page.tree.walk() if one.backend_node_id == number), None)
-    if deed.point is not None:
-        return _field_at(page, deed.point, "select", "input")
-    return next(
-        (one for one in page.tree.walk() if page.focused and page.bids.get(one.backend_node_id) == page.focused), None
-    )
-
-
-def _field_at(page: GymPage, point: Point, *tags: str) -> Node | None:
-    found = [one for one in page.tree.walk() if one.tag in tags and one.box is not None and one.box.contains(*point)]
-    # the last one is drawn above the others
-    return found[-1] if found and found[-1].backend_node_id in page.bids else None
+def _element(page: GymPage, deed: Deed) -> tuple[Node | None, Node | None]:
+    """The field, button or element that a deed acts on, as far as that is known, and the one that it names. Raises ActFailed where it takes no such act."""
+    with_bids = [one for one in page.tree.walk() if one.backend_node_id in page.bids]
+    number = None if deed.node is None else page.view.ids.get(deed.node)
+    named = next((one for one in with_bids if one.backend_node_id == number), None)
+    element = named
+    if named is None and deed.point is not None:
+        at = [one for one in with_bids if one.tag in FIELDS and one.box is not None and one.box.contains(*deed.point)]
+        # the last one is drawn above the others
+        element = at[-1] if at else None
+    elif named is None:
+        element = next(
+            (one for one in with_bids if page.focused and page.bids[one.backend_node_id] == page.focused), None
+        )
+    has = {} if element is None or element.tag not in FIELDS or deed.kind == "hover" else element.attributes
+    if "disabled" in has or has.get("aria-disabled") == "true":
+        raise ActFailed("the element is disabled")
+    if has.get("type") == "file":
+        raise ActFailed("a page is given no file here")
+    if "readonly" in has and deed.kind in ("type", "clear"):
+        raise ActFailed("the field is read-only")
+    return element, named
 
 
 def _selects(page: GymPage) -> Iterator[Node]:
@@ -240,14 +245,6 @@ def _selects(page: GymPage) -> Iterator[Node]:
 
 def _label(option: Node) -> str:
     return option.attributes.get("label") or xml_text("".join(below.text for below in option.walk()))
-
-
-def _bid(page: GymPage, deed: Deed) -> str | None:
-    return None if deed.node is None else page.bids.get(page.view.ids.get(deed.node, -1))
-
-
-def _no_place() -> str:
-    raise ActFailed("expected a place")
 
 
 def _rounded(point: Sequence[float]) -> tuple[float, float]:

@@ -118,13 +118,14 @@ def names_of_tasks(folder: Path) -> list[str]:
 
 
 def seeds_of_tasks(names: Sequence[str], n: int) -> dict[str, list[int]]:
-    """Task -> its seeds, as the benchmark draws them for all tasks in order: a seed may come twice.
+    """Task -> its first `n` seeds. The benchmark draws five for all tasks in order, and a seed may come twice; more are drawn in further rounds.
 
     >>> seeds_of_tasks(["ascending-numbers", "bisect-angle"], 5)["ascending-numbers"]
     [28, 14, 7, 20, 18]
     """
-    drawn = np.random.RandomState(BENCHMARK_SEED)
-    return {name: [int(seed) for seed in drawn.randint(0, SEED_MAX, size=n)] for name in names}
+    stream = np.random.RandomState(BENCHMARK_SEED)
+    rounds = [stream.randint(0, SEED_MAX, size=(len(names), SEEDS)) for _ in range(-(-n // SEEDS))]
+    return dict(zip(names, np.hstack(rounds)[:, :n].tolist(), strict=True))
 
 
 def page_seed(seed: int) -> int:

@@ -10,33 +10,49 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from msgspec.json import decode, encode
 
-from seeact_offline.dataset.recorded import Condition, PageState
+from seeact_offline.dataset.recorded import PageState
 from seeact_offline.dataset.rows import RowPosition, read_step
 from seeact_offline.dataset.writing import StepRecord, to_row
 from seeact_offline.pages.screenshots import open_picture
-from seeact_offline.recorder.browser import CLOCK, INIT, element_records, evaluate, settle
+from seeact_offline.recorder.browser import (
+    CLOCK,
+    INIT,
+    UNSEEN,
+    accepts_dialog,
+    answer_dialog,
+    element_records,
+    settle,
+)
+from seeact_offline.recorder.browser_options import BrowserOptions
 from seeact_offline.recorder.cleaning import Node, clean, cleaned_html
 from seeact_offline.recorder.observing import MEASURE, accessibility_tree, layout
-from seeact_offline.recorder.origins import Origin
+from seeact_offline.recorder.origins import ANYWHERE, Origin
+from seeact_offline.recorder.proving import is_done
 from seeact_offline.recorder.script import TaskScript
+from seeact_offline.recorder.site_states import STATE, read_state
 from seeact_offline.recorder.snapshot import STYLES, snapshot_tree
-from seeact_offline.records import Box, InputError, Operation, Step, StepKey
+from seeact_offline.records import Box, InputError, Operation, Step, StepError, StepKey
 
 if TYPE_CHECKING:
-    from playwright.sync_api import CDPSession, Page
+    from playwright.sync_api import CDPSession, Page, Request
 
 TIMEOUT_S = 10.0
 """Seconds for a page to load, and for one act."""
+START_S = 30.0
+"""Seconds for a website to answer."""
+PAUSE_MS = 1000
+"""Milliseconds that pass before a website is at rest: scripts do what an act asks for some time later."""
 TABS_MS = 3000
 """Milliseconds for a tab that was opened to begin to load."""
 TRIES = 5
 """Times that a state check is tried: a page that is being replaced destroys the context in which it is evaluated."""
-_MEASURE = f"(inWindow) => JSON.stringify(({MEASURE})(inWindow))"
+_MEASURE = f"(inWindow) => JSON.stringify([({MEASURE})(inWindow), [innerWidth, innerHeight], [scrollX, scrollY]])"
 """As a text, which Playwright hands over 30 times as fast as the objects."""
 STILL = """() => new Promise((done) => {
   let timer = setTimeout(finish, 100);
@@ -47,8 +63,12 @@ STILL = """() => new Promise((done) => {
 })"""
 """Waits until the page has changed nothing for 100 ms, at most three seconds: jQuery's and Raphael's animations last up to 1.5."""
 T = TypeVar("T")
-DIALOGS = "dismissed"
-"""The rule for `confirm` and `prompt`, which is the recorder's too; an `alert` has one button only."""
+_ACTING = (Path(__file__).parent / "acting.js").read_text(encoding="utf-8")
+
+
+def refusal(address: str) -> str:
+    """The reason why an address is not opened."""
+    return f"the address {address[:80]} is refused, as its origin was not named"
 
 
 class NodeKey(NamedTuple):
@@ -109,41 +129,58 @@ class LiveSession:
         size: tuple[int, int],
         allowed: frozenset[Origin],
         clock_runs: bool = False,
+        settings: BrowserOptions = BrowserOptions(),  # noqa: B008
+        trace: Path = Path(),
     ) -> None:
-        """`start`: the address to open. `allowed`: origins that an act may lead to, besides that of the start. `clock_runs`: the time
-        does not stand still, so that pages may change by themselves, and are at rest once they have stopped."""
+        """`start`: the address to open. `allowed`: origins that an act may lead to, besides that of the start; with ANYWHERE time and chance
+        are those of the world. `clock_runs`: the time does not stand still, so that pages may change by themselves, and are at rest once
+        they have stopped. `trace`: file for Playwright's trace, where it is kept."""
         self.task, self.start, self.size = task, start, size
         self.base = "" if start == task.start else urlunsplit((*urlsplit(start)[:2], "", "", ""))
         self._clock_runs = clock_runs
         self._allowed = allowed | {Origin.of(start, "start")}
+        self._trace = trace if settings.trace else None
         self.events: list[str] = []
         """Events that nobody asked for, in words: dialogs, tabs, downloads."""
+        self.boxes: Mapping[int, Box] = {}
+        """The browser's numbers -> boxes of the window as it was last observed; empty once it was acted on."""
+        self.saw_change = False
+        """True once an agent's last place was refused, as it had changed."""
         self._numbers: dict[NodeKey, int] = {}
         self._tabs: list[Page] = []
         self._sessions: dict[int, CDPSession] = {}
         self._known: list[Page] = []
         self._targets = browser.new_browser_cdp_session()
         self.context = browser.new_context(
-            viewport={"width": size[0], "height": size[1]}, locale="en-US", timezone_id="UTC", accept_downloads=False
-        )
+            viewport={"width": size[0], "height": size[1]}, timezone_id="UTC", accept_downloads=False, **settings.of_context()
+        )  # fmt: skip
         self.context.set_default_timeout(1000 * TIMEOUT_S)
+        is_open = ANYWHERE in allowed
+        self._pause_ms = PAUSE_MS if is_open else 0
         if clock_runs:
             self.context.clock.install(time=CLOCK)
-        else:
+        elif not is_open:
             self.context.clock.set_fixed_time(CLOCK)
-        self.context.add_init_script(INIT)
+        self.context.add_init_script(UNSEEN if is_open else INIT + STATE)
         self.context.on("page", self._opened)
+        self.context.on("requestfailed", self._failed)
 
     def __enter__(self) -> LiveSession:
         from playwright.sync_api import Error
+        from playwright.sync_api import TimeoutError as TooLong
 
+        if self._trace:
+            self.context.tracing.start(screenshots=True, snapshots=True)
         self.context.new_page()
         self.events.clear()
         try:
-            self.page.goto(self.start)
-        except Error:
+            self.page.goto(self.start, wait_until="commit", timeout=1000 * START_S)
+            with suppress(TooLong):
+                self.page.wait_for_load_state("load")
+            self._before = read_state(self.page)
+        except Error as error:
             self.__exit__()
-            raise
+            raise Error("; ".join([*self.events, error.message])) from None
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -151,6 +188,8 @@ class LiveSession:
 
         # the browser may be gone
         with suppress(Error):
+            if self._trace:
+                self.context.tracing.stop(path=self._trace)
             self.context.close()
             self._targets.detach()
 
@@ -161,6 +200,7 @@ class LiveSession:
         page.on("dialog", self._dialog)
         page.on("close", self._closed)
         page.on("download", lambda download: self.events.append("a download was refused"))
+        page.on("filechooser", lambda chooser: self.events.append("the page asked for a file and was given none"))
 
     def _closed(self, page: Page) -> None:
         if page in self._tabs:
@@ -168,8 +208,19 @@ class LiveSession:
             self._tabs.remove(page)
 
     def _dialog(self, dialog: Any) -> None:
-        self.events.append(f"{dialog.type} {DIALOGS}: {dialog.message:.200}")
-        dialog.dismiss()
+        is_accepted = accepts_dialog(dialog, self.task)
+        self.events.append(f"{dialog.type} {'accepted' if is_accepted else 'dismissed'}: {dialog.message:.200}")
+        answer_dialog(dialog, is_accepted)
+
+    def _failed(self, request: Request) -> None:
+        from playwright.sync_api import Error
+
+        # a tab that was never shown has no frame yet
+        with suppress(Error):
+            if request.frame.parent_frame:
+                return
+        if request.is_navigation_request() and not self.may_go(request.url):
+            self.events.append(refusal(request.url))
 
     @property
     def page(self) -> Page:
@@ -199,10 +250,28 @@ class LiveSession:
             self._sessions[self.tab] = self.context.new_cdp_session(self.page)
         return self._sessions[self.tab]
 
+    @property
+    def is_alive(self) -> bool:
+        """False once the browser has ended."""
+        return bool(self.context.browser and self.context.browser.is_connected())
+
+    def script(self, name: str, *values: object, on: str | None = None, by_value: bool = True) -> Any:
+        """Calls a function of acting.js on an object of the page, or on its document; returns its value, or an object's number. Raises
+        Playwright's Error."""
+        from playwright.sync_api import Error
+
+        on = on or self.devtools.send("Runtime.evaluate", {"expression": "document"})["result"]["objectId"]
+        arguments = [{"value": value} for value in (name, *values)]
+        asked = {"objectId": on, "functionDeclaration": _ACTING, "arguments": arguments, "returnByValue": by_value}
+        answer = self.devtools.send("Runtime.callFunctionOn", asked)
+        if "exceptionDetails" in answer:
+            raise Error(str(answer["exceptionDetails"].get("exception", {}).get("description", "a script failed")))
+        return answer["result"].get("value" if by_value else "objectId")
+
     def may_go(self, address: str) -> bool:
         """Tells whether an address is of an origin that was named."""
         try:
-            return Origin.of(address, "address") in self._allowed
+            return not self._allowed.isdisjoint({Origin.of(address, "address"), ANYWHERE})
         except InputError:
             return False
 
@@ -212,6 +281,7 @@ class LiveSession:
 
         for _ in range(TRIES):
             page = self.page
+            page.wait_for_timeout(self._pause_ms)
             with suppress(TooLong):
                 settle_quietly(page)
                 if self._clock_runs:
@@ -231,9 +301,9 @@ class LiveSession:
                 return
             self.page.wait_for_timeout(50)
 
-    def holds(self, check: Sequence[Condition]) -> bool:
-        """Tells whether all conditions hold on the active tab. Raises Playwright's Error where that cannot be found out."""
-        return self.tried(lambda: all(evaluate(self.page, condition).holds for condition in check))
+    def is_done(self) -> bool:
+        """Tells whether the task's check holds on the active tab. Raises Playwright's Error where that cannot be found out."""
+        return self.tried(lambda: is_done(self.task, self.page, self._before))
 
     def tried(self, work: Callable[[], T]) -> T:
         """The result of `work`, which is tried again where the page is being replaced. Raises Playwright's Error."""
@@ -242,7 +312,7 @@ class LiveSession:
         for attempt in range(TRIES):
             try:
                 return work()
-            except Error:
+            except (Error, StepError):
                 if attempt == TRIES - 1:
                     raise
                 self.rest()
@@ -265,13 +335,13 @@ class LiveSession:
         page, tab = self.page, self.tab
         png = self.picture(whole)
         tree = snapshot_tree(self.devtools.send("DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES)}))
-        measured = decode(page.evaluate(_MEASURE, not whole))
+        measured, window, scroll = decode(page.evaluate(_MEASURE, not whole))
         accessible = self.devtools.send("Accessibility.getFullAXTree")["nodes"]
-        window, scroll = page.evaluate("() => [[innerWidth, innerHeight], [scrollX, scrollY]]")
         size = open_picture(png).size
         if not whole:
             _shift(tree, measured, scroll)
         numbers = {}
+        self.boxes = {} if whole else {one.backend_node_id: one.box for one in tree.walk() if one.tag and one.box}
         for node in tree.walk():
             key = NodeKey(tab, node.backend_node_id)
             node.backend_node_id = self._numbers.setdefault(key, len(self._numbers) + 1)

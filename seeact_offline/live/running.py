@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import logging
 import threading
 import uuid
+import warnings
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -20,37 +22,37 @@ import msgspec
 
 from seeact_offline.dataset.rows import StoredScreenshot
 from seeact_offline.files.digest import file_digest
-from seeact_offline.files.extras import install_command
 from seeact_offline.files.formats import decoded
 from seeact_offline.files.journal import Journal
+from seeact_offline.files.redaction import redact
 from seeact_offline.files.whole import replace_text
 from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.gui_agent import AgentGrounding
 from seeact_offline.live.acting_places import Place
 from seeact_offline.live.acting_tasks import BUNDLED, live_tasks, miniwob_episodes
-from seeact_offline.live.episode_results import EpisodeLine, LiveResults, report, summarise
+from seeact_offline.live.episode_results import STATE, EpisodeLine, LiveResults, report, summarise
 from seeact_offline.live.episodes import (
     DEADLINE_S,
     ORACLE,
     RANDOM,
+    AskVerdict,
     Confirm,
-    Decision,
     Episode,
     EpisodeOptions,
-    Proposal,
     run_episode,
 )
 from seeact_offline.live.miniwob import MINIWOB, SEEDS, STEPS, SUBMIT, Miniwob, html_folder, miniwob_version
-from seeact_offline.live.speakers import speaker_of
+from seeact_offline.live.speakers import Speaker, speaker_of
 from seeact_offline.live.stop_rules import ERROR, RULES, SEEACT, StopRules
 from seeact_offline.models import model_name
 from seeact_offline.models.budget import Budget
 from seeact_offline.ranking import Scores
-from seeact_offline.recorder.browser import find_chromium, launch
-from seeact_offline.recorder.origins import Origin, served
+from seeact_offline.recorder.browser import Chromium, find_chromium
+from seeact_offline.recorder.browser_options import BrowserOptions
+from seeact_offline.recorder.origins import ANYWHERE, REACHES_ALL, Origin, origins_of, served
 from seeact_offline.recorder.script import TaskScript
 from seeact_offline.records import InputError, Model
-from seeact_offline.runs.ask import ask_each, run_coroutine
+from seeact_offline.runs.ask import ask_a_person, ask_each, run_coroutine
 from seeact_offline.runs.config import SEEACT as SEEACT_AGENT
 from seeact_offline.runs.config import EvalConfig, names_options
 from seeact_offline.runs.folder import Made, Manifest, RunFolder, worded
@@ -61,6 +63,8 @@ from seeact_offline.runs.ranking import live_scores
 from seeact_offline.runs.watch import Watch
 from seeact_offline.sample import FONTS
 from seeact_offline.trajectories import Trajectory, TrajectoryStep, Verdict
+from seeact_offline.trajectories.later_verdicts import later_verdicts, verdicts_of_judge
+from seeact_offline.trajectories.people import NOBODY, keep_verdict
 from seeact_offline.trajectories.trajectory_files import LINES, PICTURES, read_trajectories, write_trajectories
 
 EPISODES = "episodes.jsonl"
@@ -68,8 +72,8 @@ ROWS = "rows.jsonl"
 """The rows of finished episodes, where they are kept; of an episode that was tried again also those of earlier commands."""
 ATTEMPT = "trajectories"
 """Folder of the trajectories of single episodes, until all are there."""
-STATE = "state"
-"""The name of the verdict that the page's state gives."""
+TRACES = "traces"
+"""Folder of Playwright's traces, where they are kept."""
 _BUILTIN = "builtin/"
 T = TypeVar("T")
 
@@ -88,92 +92,72 @@ class LiveRun:
 
     @property
     def n_failed(self) -> int:
-        """Episodes that ended without a verdict; the same command tries them again."""
-        return sum(not one.has_verdict for one in self.episodes)
+        """Episodes that the browser or a server ended; the same command tries them again."""
+        return sum(one.end == ERROR for one in self.episodes)
 
 
 @names_options
 def browse(
-    source: str = BUNDLED,
-    *,
-    config: EvalConfig | None = None,
-    seeds: int | None = None,
-    max_steps: int | None = None,
-    unaided: bool = False,
-    allow_origins: Sequence[str] = (),
-    browser: str | None = None,
-    keep_rows: bool = False,
-    deadline_s: float = DEADLINE_S,
-    confirm: Confirm | None = None,
-    watch: Watch | None = None,
-    **options: Any,
-) -> LiveRun:
+    source: str = BUNDLED, *, config: EvalConfig | None = None, seeds: int | None = None, max_steps: int | None = None,
+    unaided: bool = False, allow_origins: Sequence[str] = (), browser: str | None = None, browser_options: BrowserOptions | None = None,
+    keep_rows: bool = False, deadline_s: float = DEADLINE_S, confirm: Confirm | None = None, ask_verdict: AskVerdict | None = None,
+    annotator: str = NOBODY, judged: Path | None = None, watch: Watch | None = None, **options: Any,
+) -> LiveRun:  # fmt: skip
     """Lets an agent act on the tasks of a source, as the command `browse` does.
 
     `source`: `sites`, the bundled ones, `miniwob`, or a file of tasks. `seeds`: episodes a task of `miniwob` (default: 5). `options` are fields
-    of `EvalConfig`, which win over `config`: agent, model, split, tasks, cost and `out`; `concurrency` is the number of browsers (default: 1).
-    `max_steps`: in place of the agent's own limit, or the 10 of `miniwob`. `unaided`: the oracle gets no help where its language has no words
-    for the recorded act. `keep_rows`: every page that was asked about is a row of `rows.jsonl`, a data set that `eval` reads. `deadline_s`:
-    seconds for a step without the model's time; then the browser is killed and the episode begun anew. `confirm`: is given each act (a `Proposal`) before it is carried out, and returns
-    `accept`, `reject` (the agent is told as of an act that failed) or `end`, which ends the episode. A folder that holds episodes is
-    resumed. Raises InputError for what cannot be used.
+    of `EvalConfig`, which win over `config`; `concurrency` is the number of browsers (default: 1). `max_steps`: in place of the agent's own limit,
+    or the 10 of `miniwob`. `unaided`: the oracle gets no help where its language has no words for the recorded act. `allow_origins`: origins
+    besides that of a served folder, `*` for any address. `keep_rows`: every page that was asked about is a row of `rows.jsonl`, a data set
+    that `eval` reads. `deadline_s`: seconds for a step without the model's time; then the browser is killed and the episode begun anew.
+    `confirm`: is given each act (a `Proposal`) before it is carried out, and returns `accept`, `reject` (the agent is told as of an act that
+    failed) or `end`, which ends the episode. `ask_verdict`: is given each `Episode` of a task without a check, and returns whether it was done,
+    as a verdict of `annotator`. `judged`: a folder of `judge` whose verdicts such tasks have where people give none. A folder that holds
+    episodes is resumed. Raises InputError for what cannot be used.
     """
     config, watch = (config or EvalConfig(concurrency=1)).changed(**options), watch or Watch()
     pilot = {f"{_BUILTIN}{one}": one for one in (ORACLE, RANDOM, SUBMIT)}.get(str(config.model), "")
-    is_miniwob = source == MINIWOB
-    _check(config, pilot, is_miniwob, seeds, unaided, confirm is not None)
+    is_miniwob, web = source == MINIWOB, browser_options or BrowserOptions()
+    _check(config, pilot, is_miniwob, seeds, unaided, confirm or ask_verdict, web, judged)
     asked = replace(config, model=f"{_BUILTIN}{ORACLE}") if pilot in (RANDOM, SUBMIT) else config
     grounding, identity = acting_grounding(asked)
-    allowed = frozenset(Origin.of(url, "allow_origin") for url in allow_origins)
-    tasks = miniwob_episodes(config, seeds, pilot == ORACLE) if is_miniwob else live_tasks(source, config, allowed)
-    path = find_chromium(browser)
-    agent = config.strategy_title
-    rules = rules_of(config)
+    allowed = origins_of(allow_origins, "allow_origin")
+    drawn = miniwob_episodes(config, seeds, pilot == ORACLE) if is_miniwob else None
+    tasks = drawn or live_tasks(source, config, allowed, pilot == ORACLE)
+    path, name = find_chromium(browser), f"{_BUILTIN}{pilot}" if pilot else None
     steps = STEPS if is_miniwob and max_steps is None else max_steps
-    if steps is not None:
-        rules = replace(rules, steps=steps)
-    name = f"{_BUILTIN}{pilot}" if pilot else None
-    names = [
-        "browse",
-        Path(source).stem,
-        *([] if is_miniwob else [config.split]),
-        agent,
-        *(name or model_name(config.model)).split("/")[-2:],
-    ]
-    folder = RunFolder(config.out or Path("runs") / "-".join(map(safe_name, names)))
-    settings = model_settings(asked, folder)
+    rules = replace(rules_of(config), **({} if steps is None else {"steps": steps}))
+    settings = model_settings(asked, folder := _folder(source, config, name))
     settings.check_limit()
-    manifest = _manifest(source, config, identity, settings, name, rules, unaided, confirm is not None, seeds or SEEDS)
+    limits = _limits(rules, unaided, confirm is not None, web)
+    manifest = _manifest(source, config, identity, settings, name, limits, seeds or SEEDS)
     folder.check(manifest.identity)
-    shared = EpisodeOptions(
-        rules=rules,
-        pilot=ORACLE if pilot == SUBMIT else pilot,
-        helped=not unaided,
-        seed=config.seed,
-        top_k=config.top_k,
-        needs_picture=grounding.form.image,
-        allowed=allowed,
-        deadline_s=deadline_s,
-        keep_rows=keep_rows,
-        confirm=confirm,
-    )
     scores = live_scores(asked) if grounding.needs_ranking else None
     with folder.alone(), settings.spending(folder) as budget, _place(is_miniwob, pilot) as place:
+        agent = config.strategy_title
         watch.note(f"{len(tasks)} tasks, agent {agent}, model {name or settings.name}, out {folder.path}")
+        shared = EpisodeOptions(
+            rules=rules, place=place, pilot=ORACLE if pilot == SUBMIT else pilot, helped=not unaided, seed=config.seed, top_k=config.top_k,
+            needs_picture=grounding.form.image, allowed=allowed, deadline_s=deadline_s, keep_rows=keep_rows, confirm=confirm,
+            ask_verdict=ask_verdict, browser=web, traces=folder.path / TRACES,
+        )  # fmt: skip
+        speaker = partial(speaker_of, grounding, asked.strategy.turn2 is not None)
         run = _Run(
-            tasks,
-            grounding,
-            asked.strategy.turn2 is not None,
-            scores,
-            settings,
-            replace(shared, place=place),
-            path,
-            watch,
-        )
-        return run.into(folder, manifest, budget, config.concurrency)
+            tasks, speaker, scores, settings, shared, path, watch, folder, manifest, budget, annotator, judged
+        )  # fmt: skip
+        return run.finished(config.concurrency)
 
 
-def _check(config: EvalConfig, pilot: str, is_miniwob: bool, seeds: int | None, unaided: bool, confirms: bool) -> None:
+def _folder(source: str, config: EvalConfig, name: str | None) -> RunFolder:
+    model, split = (name or model_name(config.model)).split("/")[-2:], [config.split] * (source != MINIWOB)
+    names = ["browse", Path(source).stem, *split, config.strategy_title, *model]
+    return RunFolder(config.out or Path("runs") / "-".join(map(safe_name, names)))
+
+
+def _check(
+    config: EvalConfig, pilot: str, is_miniwob: bool, seeds: int | None, unaided: bool, asks: object, web: BrowserOptions,
+    judged: Path | None,
+) -> None:  # fmt: skip
     """Raises InputError for options that do not go together."""
     if not is_miniwob and seeds is not None:
         raise InputError("seeds", sentence=f"`seeds` need `{MINIWOB}`, whose pages are drawn by them")
@@ -183,8 +167,11 @@ def _check(config: EvalConfig, pilot: str, is_miniwob: bool, seeds: int | None, 
         raise InputError("scores", sentence="`scores` belong to recorded steps; name a `ranker`")
     if unaided and pilot != ORACLE:
         raise InputError("unaided", sentence="`unaided` needs model builtin/oracle, the only one that is helped")
-    if confirms and config.concurrency > 1:
-        raise InputError("confirm", sentence="`confirm` asks one person, about one browser; remove `concurrency`")
+    if asks and config.concurrency > 1:
+        raise InputError("concurrency", sentence="a person is asked about one browser; remove `concurrency`")
+    web.check()
+    if judged is not None:
+        verdicts_of_judge(judged)
 
 
 def rules_of(config: EvalConfig) -> StopRules:
@@ -202,25 +189,25 @@ def acting_grounding(config: EvalConfig) -> tuple[Grounding, dict[str, Any]]:
     if isinstance(grounding, AgentGrounding) and grounding.agent.speaks == {"CLICK"}:
         raise InputError("agent", sentence=f"`agent` {opened.name} finds places, and has no language for acting")
     if grounding.earlier and isinstance(grounding, AgentGrounding) and config.own("history_pictures"):
-        raise InputError(
-            "history_pictures",
-            sentence="`history_pictures` cannot be combined with `browse`: the past is told in words",
-        )
+        why = "`history_pictures` cannot be combined with `browse`: the past is told in words"
+        raise InputError("history_pictures", sentence=why)
     return grounding, opened.identity
 
 
 @contextmanager
 def _place(is_miniwob: bool, pilot: str) -> Iterator[Place]:
-    if not is_miniwob:
-        yield Place()
-        return
-    with served("", html_folder()) as base:
-        yield Miniwob(base, pilot == SUBMIT)
+    with served("", html_folder() if is_miniwob else None) as base:
+        yield Miniwob(base, pilot == SUBMIT) if is_miniwob else Place()
+
+
+def _limits(rules: StopRules, unaided: bool, confirmed: bool, web: BrowserOptions) -> dict[str, Any]:
+    own = {"unaided": unaided, "confirm": confirmed, "browser": web.identity}
+    return {"rules": msgspec.to_builtins(rules), **{name: value for name, value in own.items() if value}}
 
 
 def _manifest(
-    source: str, config: EvalConfig, identity: Mapping[str, Any], settings: ModelSettings, name: str | None, rules: StopRules,
-    unaided: bool, confirmed: bool, n_seeds: int,
+    source: str, config: EvalConfig, identity: Mapping[str, Any], settings: ModelSettings, name: str | None,
+    limits: Mapping[str, Any], n_seeds: int,
 ) -> Manifest:  # fmt: skip
     own: dict[str, Any] = {}
     if source == MINIWOB:
@@ -228,11 +215,6 @@ def _manifest(
     elif source != BUNDLED:
         own = {"tasks_digest": file_digest(Path(source))}
     asked = {"model": name} if name else settings.source.identity(settings.options)
-    limits = (
-        {"rules": msgspec.to_builtins(rules)}
-        | ({"unaided": True} if unaided else {})
-        | ({"confirm": True} if confirmed else {})
-    )
     shown = {
         "places": source, **({"seeds": n_seeds} if source == MINIWOB else {"split": config.split}), "agent": config.strategy_title, "model": name or settings.name, "seed": config.seed,
         "limit": config.limit, **({} if config.sample is None else {"sample": config.sample}), **limits,
@@ -245,163 +227,139 @@ def _manifest(
     return Manifest(identity=known, settings=shown, made=made)
 
 
-class _Lane:
-    """A thread with its own Playwright and browser, which must stay in the thread where they were begun."""
+class _Lane(Chromium):
+    """A browser in a thread of its own, which must stay in the thread where it was begun."""
 
-    def __init__(self, path: str, fonts: Path | None, allowed: frozenset[Origin]) -> None:
-        self.thread = ThreadPoolExecutor(1)
-        self._path, self._fonts, self._allowed = path, fonts, allowed
-        self._playwright: Any = None
-        self._browser: Any = None
-        self._reachable: frozenset[Origin] = frozenset()
+    def __init__(self, path: str, options: EpisodeOptions) -> None:
+        super().__init__(path, FONTS, options.browser.headed)
+        self.thread, self._allowed = ThreadPoolExecutor(1), options.allowed
         self.port = 0
         """The port of the last start; 0 before there is one."""
 
     def browser(self, start: str) -> Any:
         """A browser that reaches the origin of this address and those that were named. Raises InputError."""
-        if self._playwright is None:
-            try:
-                from playwright.sync_api import sync_playwright
-            except ImportError:
-                hint = install_command("record")
-                raise InputError("browser", sentence=f"a live page needs the package playwright: run {hint}") from None
-            self._playwright = sync_playwright().start()
         origin = Origin.of(start, "start")
-        wanted, self.port = self._allowed | {origin}, origin.port
-        if self._browser is None or wanted != self._reachable or not self._browser.is_connected():
-            if self._browser is not None:
-                self._browser.close()
-            self._browser = launch(self._playwright, self._path, wanted, self._fonts)
-            self._reachable = wanted
-        return self._browser
-
-    def close(self) -> None:
-        if self._playwright is None:
-            return
-        from playwright.sync_api import Error
-
-        # Ctrl-C in a terminal has ended Playwright's driver too
-        with suppress(Error):
-            if self._browser is not None:
-                self._browser.close()
-            self._playwright.stop()
+        self.port = origin.port
+        return self.reaching(self._allowed | {origin})
 
 
+@dataclass(slots=True)
 class _Run:
-    def __init__(
-        self, tasks: Sequence[TaskScript], grounding: Grounding, has_further: bool, scores: Scores | None, settings: ModelSettings,
-        options: EpisodeOptions, path: str, watch: Watch,
-    ) -> None:  # fmt: skip
-        self._has_further = has_further
-        self._tasks, self._grounding, self._scores, self._settings = tasks, grounding, scores, settings
-        self._stopped = threading.Event()
-        confirm = options.confirm and partial(_asked_of_a_person, options.confirm, self._stopped)
-        self._options, self._path, self._watch = replace(options, confirm=confirm), path, watch
+    tasks: Sequence[TaskScript]
+    speaker: Callable[[], Speaker]
+    scores: Scores | None
+    settings: ModelSettings
+    options: EpisodeOptions
+    path: str
+    watch: Watch
+    folder: RunFolder
+    manifest: Manifest
+    budget: Budget
+    annotator: str
+    judged: Path | None
 
-    def into(self, folder: RunFolder, manifest: Manifest, budget: Budget, n_browsers: int) -> LiveRun:
+    def finished(self, n_browsers: int) -> LiveRun:
         """Runs the episodes that the folder does not hold, and writes its results. Raises OutOfBudget where not one could be begun."""
-        journal = Journal(folder.path / EPISODES)
+        folder, journal = self.folder, Journal(self.folder.path / EPISODES)
         done = _episodes_of(journal)
-        rows = Journal(folder.path / ROWS)
+        made = folder.content().get("made") if folder.manifest.exists() else msgspec.to_builtins(self.manifest.made)
+        model = self.settings.open(self.budget, (made or {}).get("run", ""))
+        folder.claim(self.manifest)
+        if ANYWHERE in self.options.allowed:
+            self.watch.note(REACHES_ALL)
         # an episode that is drawn twice is run once
-        tasks = [*{task.annotation_id: task for task in self._tasks}.values()]
-        left = [task for task in tasks if not _is_done(done.get(task.annotation_id))]
-        pays = (folder.content().get("made") if folder.manifest.exists() else msgspec.to_builtins(manifest.made)) or {}
-        model = self._settings.open(budget, pays.get("run", ""))
-        folder.claim(manifest)
-
-        async def ask() -> bool:
-            lanes = [_Lane(self._path, FONTS, self._options.allowed) for _ in range(min(n_browsers, len(left)))]
-            free: asyncio.Queue[_Lane] = asyncio.Queue()
-            for lane in lanes:
-                free.put_nowait(lane)
-            loop = asyncio.get_running_loop()
-
-            async def work(task: TaskScript) -> Episode:
-                lane = await free.get()
-                try:
-                    return await loop.run_in_executor(lane.thread, self._episode, task, lane, model, loop)
-                finally:
-                    free.put_nowait(lane)
-
-            def keep(episode: Episode) -> None:
-                _keep_trajectory(folder.path, episode, manifest.settings)
-                for row in episode.rows:
-                    rows.append(json.dumps(_with_base64(row)))
-                line = _line(episode)
-                journal.append(msgspec.json.encode(line).decode())
-                done[line.annotation_id] = line
-                self._watch.spent(budget.known)
-                progress.advance(line.end)
-
-            try:
-                with (
-                    journal,
-                    rows if self._options.keep_rows else nullcontext(),
-                    self._watch.counting(len(tasks), "browse", "episodes") as progress,
-                ):
-                    for _ in range(len(tasks) - len(left)):
-                        progress.advance("", resumed=True)
-                    return await ask_each(left, work, keep, max(1, len(lanes)), has_room=budget.has_room)
-            finally:
-                self._stopped.set()
-                for lane in lanes:
-                    await loop.run_in_executor(lane.thread, lane.close)
-                    lane.thread.shutdown()
-                await model.aclose()
-
-        complete = run_coroutine(ask()) if left else True
+        tasks = [*{task.annotation_id: task for task in self.tasks}.values()]
+        ended = {name for name, line in done.items() if line.end != ERROR}
+        left = [task for task in tasks if task.annotation_id not in ended]
+        complete = run_coroutine(self._episodes(left, done, journal, model, n_browsers)) if left else True
         for remark in model.remarks:
-            self._watch.note(remark)
-        wanted = [task.annotation_id for task in self._tasks]
-        kept = [done[name] for name in wanted if name in done]
-        if not kept and not complete:
-            raise budget.too_small()
-        results = self._write(
-            folder.path, manifest, kept, {name: done[name] for name in [*wanted, *done] if name in done}
-        )
-        return LiveRun(folder.path, tuple(kept), results, len(wanted) - len(kept), budget.known)
+            self.watch.note(remark)
+        wanted = [task.annotation_id for task in self.tasks]
+        if not complete and not any(name in done for name in wanted):
+            raise self.budget.too_small()
+        later = later_verdicts(folder.path, self.judged)
+        every = {name: done[name].with_verdict(later.get(name)) for name in [*wanted, *done] if name in done}
+        kept = [every[name] for name in wanted if name in every]
+        results = self._write(kept, every)
+        return LiveRun(folder.path, tuple(kept), results, len(wanted) - len(kept), self.budget.known)
 
-    def _write(
-        self, folder: Path, manifest: Manifest, kept: Sequence[EpisodeLine], every: Mapping[str, EpisodeLine]
-    ) -> LiveResults:
+    async def _episodes(
+        self, left: Sequence[TaskScript], done: dict[str, EpisodeLine], journal: Journal, model: Model, n_browsers: int
+    ) -> bool:
+        """Runs episodes, and adds their lines to `done`; False where the budget left some over."""
+        loop, stopped, rows = asyncio.get_running_loop(), threading.Event(), Journal(self.folder.path / ROWS)
+        lanes = [_Lane(self.path, self.options) for _ in range(min(n_browsers, len(left)))]
+        free: asyncio.Queue[_Lane] = asyncio.Queue()
+        for lane in lanes:
+            free.put_nowait(lane)
+
+        async def work(task: TaskScript) -> Episode:
+            lane = await free.get()
+            try:
+                return await loop.run_in_executor(lane.thread, self._episode, task, lane, model, loop, stopped)
+            finally:
+                free.put_nowait(lane)
+
+        def keep(episode: Episode) -> None:
+            self._keep(episode, rows)
+            line = done[episode.task.annotation_id] = _line(episode)
+            journal.append(msgspec.json.encode(line).decode())
+            self.watch.spent(self.budget.known)
+            progress.advance(line.end)
+
+        n_tasks = len({task.annotation_id for task in self.tasks})
+        with_rows = rows if self.options.keep_rows else nullcontext()
+        try:
+            with journal, with_rows, self.watch.counting(n_tasks, "browse", "episodes") as progress:
+                for _ in range(n_tasks - len(left)):
+                    progress.advance("", resumed=True)
+                return await ask_each(left, work, keep, max(1, len(lanes)), has_room=self.budget.has_room)
+        except asyncio.CancelledError:
+            # Ctrl-C in a terminal has ended Playwright's driver too; nobody need read what it leaves behind
+            logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+            warnings.filterwarnings("ignore", "coroutine .* was never awaited")
+            raise
+        finally:
+            stopped.set()
+            for lane in lanes:
+                await loop.run_in_executor(lane.thread, lane.close)
+                lane.thread.shutdown()
+            await model.aclose()
+
+    def _keep(self, episode: Episode, rows: Journal) -> None:
+        folder, name = self.folder.path, episode.task.annotation_id
+        # in a folder of its own, so that a killed run loses none that it finished
+        agent = f"{self.manifest.settings['agent']}~{self.manifest.settings['model']}"
+        write_trajectories(folder / ATTEMPT / safe_name(name), [trajectory_of(episode, agent)])
+        if episode.by_person is not None:
+            keep_verdict(folder, name, self.annotator, episode.by_person)
+        for row in episode.rows:
+            rows.append(redact(json.dumps(row, default=lambda data: base64.b64encode(data).decode())))
+
+    def _write(self, kept: Sequence[EpisodeLine], every: Mapping[str, EpisodeLine]) -> LiveResults:
         """Writes the files of finished episodes. `kept`: those asked for. `every`: those of earlier commands too, which stay."""
+        folder, settings = self.folder.path, self.manifest.settings
         replace_text(folder / EPISODES, "".join(f"{msgspec.json.encode(one).decode()}\n" for one in every.values()))
         _gather(folder, [*every])
-        is_helped = manifest.settings["model"] == f"{_BUILTIN}{ORACLE}" and self._options.helped
-        results = summarise(kept, manifest.settings, is_helped, isinstance(self._options.place, Miniwob))
+        is_helped = settings["model"] == f"{_BUILTIN}{ORACLE}" and self.options.helped
+        results = summarise(kept, settings, is_helped, isinstance(self.options.place, Miniwob))
         replace_text(folder / "results.json", json.dumps(msgspec.to_builtins(results), indent=2) + "\n")
         replace_text(folder / "report.md", report(results, kept))
         return results
 
-    def _episode(self, task: TaskScript, lane: _Lane, model: Model, loop: asyncio.AbstractEventLoop) -> Episode:
+    def _episode(
+        self, task: TaskScript, lane: _Lane, model: Model, loop: asyncio.AbstractEventLoop, stopped: threading.Event
+    ) -> Episode:
         def ask(work: Coroutine[Any, Any, T]) -> T:
             return asyncio.run_coroutine_threadsafe(work, loop).result()
 
-        make: Callable[[], Any] = lambda: speaker_of(self._grounding, self._has_further)  # noqa: E731
-        return run_episode(task, lane.browser, make, self._scores, model, ask, self._options, lane.port)
-
-
-def _asked_of_a_person(confirm: Confirm, stopped: threading.Event, proposal: Proposal) -> Decision:
-    """Asks in a thread of its own, so that a run that is stopped need not wait for an answer."""
-    answer: Future[Decision] = Future()
-
-    def ask() -> None:
-        try:
-            answer.set_result(confirm(proposal))
-        # a person's function may raise anything, Ctrl-C included: it goes to the thread that waits
-        except BaseException as error:
-            answer.set_exception(error)
-
-    threading.Thread(target=ask, daemon=True).start()
-    while not answer.done() and not stopped.is_set():
-        with suppress(TimeoutError):
-            answer.exception(timeout=0.2)
-    return answer.result() if answer.done() else "end"
-
-
-def _with_base64(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {**row, "screenshot": {"bytes": base64.b64encode(row["screenshot"]["bytes"]).decode(), "path": None}}
+        confirm, verdict = self.options.confirm, self.options.ask_verdict
+        options = replace(
+            self.options,
+            confirm=confirm and partial(ask_a_person, confirm, stopped, "end"),
+            ask_verdict=verdict and partial(ask_a_person, verdict, stopped, None),
+        )
+        return run_episode(task, lane.browser, self.speaker, self.scores, model, ask, options, lane.port)
 
 
 def _episodes_of(journal: Journal) -> dict[str, EpisodeLine]:
@@ -414,16 +372,12 @@ def _episodes_of(journal: Journal) -> dict[str, EpisodeLine]:
     return done
 
 
-def _is_done(line: EpisodeLine | None) -> bool:
-    return line is not None and line.end != ERROR
-
-
 def _line(episode: Episode) -> EpisodeLine:
     usage, steps = episode.usage, episode.steps
     verdict = None if episode.end == ERROR else episode.done
     return EpisodeLine(
         annotation_id=episode.task.annotation_id, task=episode.task.task, website=episode.task.website, domain=episode.task.domain,
-        end=episode.end, done=verdict, reached=None if episode.end == ERROR else episode.reached,
+        end=episode.end, done=verdict, verdict_by="" if verdict is None else STATE, reached=None if episode.end == ERROR else episode.reached,
         raw_reward=None if episode.end == ERROR else episode.raw_reward, n_steps=len(steps),
         n_unreadable=sum(bool(step.failure) for step in steps), n_failed_acts=sum(bool(step.problem) and not step.failure for step in steps),
         n_helped=episode.n_helped, detail=episode.detail, answer=episode.answer, attempts=episode.attempts, calls=usage.calls,
@@ -433,10 +387,10 @@ def _line(episode: Episode) -> EpisodeLine:
 
 
 def trajectory_of(episode: Episode, agent: str) -> Trajectory:
-    """The episode as a trajectory, whose label is the page's state."""
+    """The episode as a trajectory, whose label is the page's state, where that is checked."""
     steps = [
         TrajectoryStep(
-            "; ".join(filter(None, (step.action or f"({step.failure})", *_told(step.problem, step.events)))),
+            "; ".join(filter(None, (step.action or f"({step.failure})", step.outcome))),
             step.thought, step.address, StoredScreenshot(step.png), step.reply, step.place,
         )
         for step in episode.steps
@@ -446,18 +400,8 @@ def trajectory_of(episode: Episode, agent: str) -> Trajectory:
     verdict = Verdict(STATE, episode.done if episode.end != ERROR else None, "check", episode.end)
     return Trajectory(
         id=episode.task.annotation_id, task_id=episode.task.annotation_id, task=episode.task.task, steps=tuple(steps),
-        answer=episode.answer, verdicts=(verdict,), agent=agent, website=episode.task.website,
+        answer=episode.answer, verdicts=(verdict,) if episode.done is not None or episode.end == ERROR else (), agent=agent, website=episode.task.website,
     )  # fmt: skip
-
-
-def _told(problem: str, events: Sequence[str]) -> list[str]:
-    return [*([f"not carried out: {problem}"] if problem else []), *events]
-
-
-def _keep_trajectory(folder: Path, episode: Episode, settings: Mapping[str, Any]) -> None:
-    """Writes it into a folder of its own, so that a killed run loses none that it finished."""
-    agent = f"{settings['agent']}~{settings['model']}"
-    write_trajectories(folder / ATTEMPT / safe_name(episode.task.annotation_id), [trajectory_of(episode, agent)])
 
 
 def _gather(folder: Path, ids: Sequence[str]) -> None:

@@ -72,8 +72,9 @@ class Speaker(Protocol):
     def can_say(self, act: Act) -> bool:
         """Tells whether its language has words for a scroll or an end."""
 
-    def failed(self) -> None:
-        """Hears that its last move could not be carried out."""
+    def hear(self, outcome: str) -> None:
+        """Hears what became of its last move besides what its next view shows. Most agents read it in their history, and need nothing here."""
+        return
 
 
 def speaker_of(grounding: Grounding, has_further: bool = False) -> Speaker:
@@ -104,7 +105,7 @@ class WebSpeaker:
         self._grounding, self._web = grounding, grounding.web
         width, height = self._web.agent.view.size
         self.size = min(width, WINDOW[0]), height
-        self._turn, self._asked = Turn(), None
+        self._turn, self._asked, self._outcome = Turn(), None, ""
 
     _asked: AskedWindow | None
 
@@ -121,7 +122,8 @@ class WebSpeaker:
             target = grounding.target(windows)
         if self._asked is not None:
             correction = grounding.correction(self._asked) if self._asked.answer.failure in CORRECTED else ""
-            self._turn = grounding.follow(self._turn, self._asked, correction)
+            self._turn = grounding.follow(self._turn, self._asked, correction, outcome=self._outcome)
+            self._outcome = ""
         asked = await grounding.ask_view(session, windows, self._turn, Past(), target)
         # a refusal without a word is no turn of the dialogue
         self._asked = asked if asked.texts else None
@@ -153,13 +155,12 @@ class WebSpeaker:
     def can_say(self, act: Act) -> bool:
         return _has_words(self._web.agent, act)
 
-    def failed(self) -> None:
-        """A click that something else intercepts gives WebVoyager an ordinary new observation; what fails here is told as what cannot be done."""
-        if self._asked is not None:
-            self._asked = replace(self._asked, answer=Answer(failure="no_act"))
+    def hear(self, outcome: str) -> None:
+        """Stands with its next view: a reply that could not be read is corrected without one."""
+        self._outcome = outcome
 
 
-class PointSpeaker:
+class PointSpeaker(Speaker):
     """GUI models and planners, which name places."""
 
     whole = False
@@ -213,11 +214,8 @@ class PointSpeaker:
     def can_say(self, act: Act) -> bool:
         return _has_words(self._agent, act)
 
-    def failed(self) -> None:
-        """It sees the page as it is; nothing is told of failures."""
 
-
-class ElementSpeaker:
+class ElementSpeaker(Speaker):
     """SeeAct's strategies, which choose an element of the whole page."""
 
     whole, size, speaks_select = True, WINDOW, True
@@ -245,14 +243,19 @@ class ElementSpeaker:
         kinds = {"TYPE": "type", "SELECT": "select"}
         node = None if decision.element_id is None else view.node(decision.element_id)
         deed = Deed(kinds.get(decision.op, "click"), None if node else result.point, node, decision.value)  # type: ignore[arg-type]
-        said = f"{decision.op}{f': {decision.value}' if decision.value else ''}"
-        return Move(reply, (deed,), said, "", answer, decision.element_id)
+        move = Move(
+            reply,
+            (deed,),
+            f"{decision.op}{f': {decision.value}' if decision.value else ''}",
+            "",
+            answer,
+            decision.element_id,
+        )
+        # as SeeAct tells it
+        return replace(move, said=" ".join(history_line(view, move).split()))
 
     def can_say(self, act: Act) -> bool:
         return self._has_further and act.kind in FURTHER
-
-    def failed(self) -> None:
-        """The next step's page shows it."""
 
 
 class _Saying(Model):
@@ -288,6 +291,11 @@ def history_line(view: PageView, move: Move) -> str:
     element = next((one for one in view.record.elements if one.backend_node_id == move.element), None)
     value = f": {answer.value}" if answer.value else ""
     return f"[{role or (element.tag if element else '')}]  {name[:80]} -> {answer.op}{value}"
+
+
+def outcome(problem: str, events: Sequence[str] = ()) -> str:
+    """What became of an action in words, for trajectories and agents; empty where nothing is to be told."""
+    return "; ".join([*([f"not carried out: {problem}"] if problem else []), *events])
 
 
 def _words(deed: Deed) -> str:

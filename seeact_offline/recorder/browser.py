@@ -25,10 +25,11 @@ from seeact_offline.dataset.recorded import FINAL_SCREENSHOT, RECORDED_COLUMNS, 
 from seeact_offline.dataset.writing import ElementRecord, StepRecord
 from seeact_offline.files.extras import install_command
 from seeact_offline.pages.screenshots import open_picture
+from seeact_offline.recorder.browser_options import environment_proxy
 from seeact_offline.recorder.cleaning import Node, candidate_attributes, clean, cleaned_html, raw_html, xml_text
 from seeact_offline.recorder.few_colours import in_few_colours
 from seeact_offline.recorder.observing import MEASURE, accessibility_tree, layout
-from seeact_offline.recorder.origins import Origin, served
+from seeact_offline.recorder.origins import ANYWHERE, Origin, served
 from seeact_offline.recorder.script import Action, TaskScript
 from seeact_offline.recorder.snapshot import STYLES, snapshot_tree
 from seeact_offline.records import Box, InputError, StepError
@@ -40,10 +41,10 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = (
     "--disable-gpu", "--disable-background-networking", "--font-render-hinting=none", "--disable-lcd-text",
     "--force-color-profile=srgb", "--disable-component-update", "--no-first-run",
-    "--disable-partial-raster", "--no-proxy-server",
+    "--disable-partial-raster",
 )  # fmt: skip
 """--disable-partial-raster: a tile that is redrawn in part gets other grey edges than one that is drawn whole, and timing decides
-between the two. --no-proxy-server: a proxy would resolve hosts by itself."""
+between the two."""
 VIEWPORT_WIDTH, VIEWPORT_HEIGHT = 1280, 720
 CLOCK = "2026-03-12T10:00:00"
 """The current time, for pages."""
@@ -55,19 +56,24 @@ NAMELESS_ROLES = frozenset(
 """Accessibility roles that add nothing to the tag."""
 _FINAL_COLUMNS = frozenset({"final_state", FINAL_SCREENSHOT})
 _POSITIVES = (Path(__file__).parent / "positives.js").read_text(encoding="utf-8")
-INIT = """
+UNSEEN = """
 (() => {
-  // its packets to other machines need no host to be resolved
-  delete window.RTCPeerConnection;
-  delete window.webkitRTCPeerConnection;
   const add = EventTarget.prototype.addEventListener;
   // while the recorder reads the page out, it scrolls, and scrolls back
   for (const kind of ['scroll', 'scrollend']) {
     add.call(window, kind, (event) => { if (window.__recorderScrolls) event.stopImmediatePropagation(); }, true);
   }
+})();
+"""
+"""Keeps a page from noticing that it is read out."""
+INIT = f"""{UNSEEN}
+(() => {{
+  // its packets to other machines need no host to be resolved
+  delete window.RTCPeerConnection;
+  delete window.webkitRTCPeerConnection;
   let state = 1;
   Math.random = () => (state = (state * 48271) % 2147483647) / 2147483647;
-})();
+}})();
 """
 _FALLBACK_NAME = """(el) => el.getAttribute('aria-label') || (el.tagName === 'SELECT' ? '' : el.innerText) || el.placeholder ||
   el.title || el.name || ''"""
@@ -121,31 +127,16 @@ class Recorder:
         """Raises InputError with the command that installs a missing browser."""
         self._options = options
         self._allowed = frozenset(Origin.of(url, "allow_origin") for url in options.allow_origins)
-        self._path = find_chromium(options.browser)
-        self._playwright: Any = None
-        self._browser: Any = None
-        self._reachable: frozenset[Origin] = frozenset()
+        self._chromium = Chromium(find_chromium(options.browser), options.fonts)
         self.refused: set[str] = set()
         """Origins to which pages could not send their requests, so far."""
 
     def __enter__(self) -> Recorder:
-        try:
-            from playwright.sync_api import sync_playwright
-        except ImportError:
-            hint = install_command("record")
-            raise InputError("browser", sentence=f"the recorder needs the package playwright: run {hint}") from None
-        self._playwright = sync_playwright().start()
-        try:
-            self._launch(self._allowed)
-        except BaseException:
-            # any error is passed on; only Playwright's process must not stay behind
-            self._playwright.stop()
-            raise
+        self._browser = self._chromium.reaching(self._allowed)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._browser.close()
-        self._playwright.stop()
+        self._chromium.close()
 
     @property
     def version(self) -> str:
@@ -155,10 +146,7 @@ class Recorder:
     def record(self, task: TaskScript) -> list[StepRecord]:
         """All steps of one task, in a fresh profile. Raises RecordFailed naming the failed step, counted from 1."""
         with served(task.start, task.served) as start:
-            reachable = self._allowed | {Origin.of(start, "start")}
-            if reachable != self._reachable or not self._browser.is_connected():
-                self._browser.close()
-                self._launch(reachable)
+            self._browser = self._chromium.reaching(self._allowed | {Origin.of(start, "start")})
             try:
                 with Deadline(self._browser, self._options.deadline_s) as deadline:
                     return self._steps(task, start, deadline)
@@ -168,11 +156,7 @@ class Recorder:
     def _note_refused(self, url: str) -> None:
         with suppress(InputError):
             origin = Origin.of(url, "start")
-            self.refused |= set() if origin in self._reachable else {str(origin)}
-
-    def _launch(self, reachable: frozenset[Origin]) -> None:
-        self._browser = launch(self._playwright, self._path, reachable, self._options.fonts)
-        self._reachable = reachable
+            self.refused |= set() if origin in self._chromium.reachable else {str(origin)}
 
     def _steps(self, task: TaskScript, start: str, deadline: Deadline) -> list[StepRecord]:
         from playwright.sync_api import Error
@@ -185,6 +169,7 @@ class Recorder:
             context = self._browser.new_context(viewport=viewport, locale="en-US", timezone_id="UTC")
             context.on("requestfailed", lambda request: self._note_refused(request.url))
             page = context.new_page()
+            page.on("dialog", lambda dialog: answer_dialog(dialog, accepts_dialog(dialog, task)))
             page.set_default_timeout(1000 * self._options.timeout_s)
             page.clock.set_fixed_time(CLOCK)
             page.add_init_script(INIT)
@@ -307,26 +292,80 @@ class Recorder:
         )
 
 
-def launch(playwright: Any, path: str, reachable: frozenset[Origin], fonts: Path | None) -> Any:
+class Chromium:
+    """A browser of its own Playwright, both of the thread that asks for it first."""
+
+    def __init__(self, path: str, fonts: Path | None, headed: bool = False) -> None:
+        self._path, self._fonts, self._headed = path, fonts, headed
+        self._playwright: Any = None
+        self._browser: Any = None
+        self.reachable: frozenset[Origin] = frozenset()
+
+    def reaching(self, origins: frozenset[Origin]) -> Any:
+        """A browser that sends requests to these origins alone: the last one, or a new one where that has ended or reaches others.
+
+        Raises InputError where none can be started.
+        """
+        if self._playwright is None:
+            try:
+                from playwright.sync_api import sync_playwright
+            except ImportError:
+                hint = install_command("record")
+                raise InputError("browser", sentence=f"a browser needs the package playwright: run {hint}") from None
+            self._playwright = sync_playwright().start()
+        wanted = frozenset({ANYWHERE}) if ANYWHERE in origins else origins
+        if self._browser is None or wanted != self.reachable or not self._browser.is_connected():
+            if self._browser is not None:
+                self._browser.close()
+            try:
+                self._browser = launch(self._playwright, self._path, wanted, self._fonts, self._headed)
+            except BaseException:
+                # any error is passed on; only Playwright's process must not stay behind
+                self._playwright.stop()
+                self._playwright = None
+                raise
+            self.reachable = wanted
+        return self._browser
+
+    def close(self) -> None:
+        if self._playwright is None:
+            return
+        from playwright.sync_api import Error
+
+        # Ctrl-C in a terminal has ended Playwright's driver too
+        with suppress(Error):
+            if self._browser is not None:
+                self._browser.close()
+            self._playwright.stop()
+
+
+def launch(playwright: Any, path: str, reachable: frozenset[Origin], fonts: Path | None, headed: bool = False) -> Any:
     """Starts a browser that sends requests to these origins alone. Raises InputError where it does not start."""
     from playwright.sync_api import Error
-
-    # the first rule that fits counts
-    rules = ",".join([*sorted(f"MAP {one.place} {one.place}" for one in reachable), "MAP * ~NOTFOUND"])
 
     # Chromium's sandbox does not work for root; other users keep it, because pages are untrusted
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     environment = dict(os.environ) | ({"FONTCONFIG_FILE": str(fonts)} if fonts else {})
+    is_open = ANYWHERE in reachable
     try:
         return playwright.chromium.launch(
             executable_path=path,
-            args=[*FLAGS, f"--host-resolver-rules={rules}"],
+            args=[*FLAGS, *([] if is_open else _walls(reachable))],
             chromium_sandbox=not is_root,
             env=environment,
+            headless=not headed,
+            proxy=environment_proxy() if is_open else None,
         )
     except Error as error:
         reason = " ".join(error.message.split())[:200]
         raise InputError("browser", sentence=f"the browser at {path} does not start: {reason}") from None
+
+
+def _walls(reachable: frozenset[Origin]) -> list[str]:
+    """Flags that keep requests to other origins from being sent. A proxy would resolve hosts by itself."""
+    # the first rule that fits counts
+    rules = ",".join([*sorted(f"MAP {one.place} {one.place}" for one in reachable), "MAP * ~NOTFOUND"])
+    return ["--no-proxy-server", f"--host-resolver-rules={rules}"]
 
 
 class Deadline:
@@ -442,6 +481,15 @@ def evaluate(page: Page, condition: Condition) -> _Result:
     texts = [" ".join(text.split()) for text in found.all_inner_texts()]
     wanted = " ".join(str(condition.text).split())
     return _Result(any(wanted in text for text in texts), texts)
+
+
+def accepts_dialog(dialog: Any, task: TaskScript) -> bool:
+    """Tells whether a page's dialog is accepted, as the task says. A page can always be left."""
+    return task.accepts_dialogs or dialog.type == "beforeunload"
+
+
+def answer_dialog(dialog: Any, is_accepted: bool) -> None:
+    dialog.accept(dialog.default_value) if is_accepted else dialog.dismiss()
 
 
 def settle(page: Page) -> None:

@@ -8,7 +8,7 @@ import http.server
 import io
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +51,16 @@ class Origin:
 
     def __str__(self) -> str:
         return f"{self.scheme}://{self.place.removesuffix(f':{PORTS[self.scheme]}')}"
+
+
+ANYWHERE = Origin("", "*", 0)
+"""Stands for every origin."""
+REACHES_ALL = "any origin is allowed: pages and acts reach every address, of this machine's networks too, and what a page shows goes to the model"
+
+
+def origins_of(urls: Iterable[str], argument: str) -> frozenset[Origin]:
+    """The origins of URLs; `*` is ANYWHERE. Raises InputError about `argument`."""
+    return frozenset(ANYWHERE if url == ANYWHERE.host else Origin.of(url, argument) for url in urls)
 
 
 @contextmanager

@@ -13,7 +13,9 @@ from typing import Any
 from seeact_offline.dataset import SPLITS
 from seeact_offline.dataset.writing import to_row, write_hub_parquet
 from seeact_offline.recorder.browser import CLOCK, VIEWPORT_HEIGHT, VIEWPORT_WIDTH, Recorder, RecordOptions
-from seeact_offline.recorder.script import load_script
+from seeact_offline.recorder.proving import Prover
+from seeact_offline.recorder.script import TaskScript, load_script
+from seeact_offline.recorder.site_states import CHECKS, load_checks
 from seeact_offline.records import InputError
 from seeact_offline.sample import FONTS, SITES
 
@@ -29,6 +31,22 @@ INCOMPLETE, WITHOUT_PICTURE = ("train", "cross_domain"), 150
 def site_names() -> list[str]:
     """The websites of the sample, in the order of their rows."""
     return sorted(path.parent.name for path in SITES.glob("*/tasks.yaml"))
+
+
+def site_tasks(name: str) -> list[TaskScript]:
+    """The tasks of a site, each with the changes that judge it."""
+    checks = load_checks(SITES / name)
+    return [replace(task, changes=checks[task.task]) for task in load_script(SITES / name / "tasks.yaml")]
+
+
+def write_checks(names: Sequence[str], say: Callable[[str], None]) -> None:
+    """Plays the tasks of these sites, and writes what they change beside them."""
+    with Prover(OPTIONS) as prover:
+        for name in names:
+            checks = {task.task: prover.changes(task) for task in load_script(SITES / name / "tasks.yaml")}
+            path = SITES / name / CHECKS
+            path.write_text(json.dumps(checks, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            say(f"{path}: {len(checks)} tasks")
 
 
 def record_site(name: str, browser: str | None = None, tasks: int | None = None) -> dict[str, list[dict[str, Any]]]:

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from seeact_offline.dataset.recorded import Condition
 from seeact_offline.files.formats import FormatError, typed
 from seeact_offline.files.named import read_settings
 from seeact_offline.recorder.origins import Origin
+from seeact_offline.recorder.site_states import NOTHING_FREE, Changes, Free
 from seeact_offline.records import OPERATIONS, InputError, Operation
 
 RECORDED_AS = {"CLICK": "CLICK", "TYPE": "TYPE", "SELECT": "SELECT", "HOVER": "CLICK", "ENTER": "CLICK"}
@@ -46,24 +48,37 @@ class TaskScript:
     served: Path | None
     """Folder that is served over HTTP while recording; `start` is then a path below it."""
     actions: tuple[Action, ...]
+    """The recorded actions; empty for a task that is only to be acted on."""
     answer: str | None = None
     """The final answer of a task that asks for one."""
     check: tuple[Condition, ...] = ()
     """Conditions that hold on the page after the last action, and not on an earlier one; empty for none."""
+    changes: Changes | None = None
+    """Changes of the state of a bundled site, which judge in place of the conditions; None elsewhere."""
+    free: Free = NOTHING_FREE
+    accepts_dialogs: bool = False
+    """True if `confirm` and `prompt` are accepted, the latter with its own text; else they are dismissed."""
+
+    @property
+    def is_checked(self) -> bool:
+        """False for a task that another has to judge."""
+        return bool(self.check) or self.changes is not None
 
     def action_uid(self, index: int) -> str:
         return str(uuid.uuid5(NAMESPACE, f"{self.annotation_id}/{index}"))
 
 
-def load_script(path: Path, default_split: str = "train") -> list[TaskScript]:
-    """The tasks of a script. Raises InputError naming the task and the wrong field."""
+def load_script(path: Path, default_split: str = "train", needs_steps: bool = True) -> list[TaskScript]:
+    """The tasks of a script. `needs_steps`: False for tasks that are only to be acted on. Raises InputError naming the task and the wrong
+    field."""
     content = read_settings("script", path)
     common = {name: content.get(name) for name in ("website", "domain", "subdomain", "start", "serve")}
     tasks = content.get("tasks")
     if not isinstance(tasks, list) or not tasks:
         raise InputError("script", f"a list of tasks under 'tasks' in {path}", f"{tasks!r:.60}")
     return [
-        _task({**common, "split": default_split, **_mapping(task, path, i)}, path, i) for i, task in enumerate(tasks)
+        _task({**common, "split": default_split, **_mapping(task, path, i)}, path, i, needs_steps)
+        for i, task in enumerate(tasks)
     ]
 
 
@@ -73,13 +88,15 @@ def _mapping(task: object, path: Path, i: int) -> dict[str, Any]:
     return task
 
 
-def _task(fields: Mapping[str, Any], path: Path, i: int) -> TaskScript:
+def _task(fields: Mapping[str, Any], path: Path, i: int, needs_steps: bool) -> TaskScript:
     where = f"task {i} of {path}"
-    task, website = _text(fields, "task", where), _text(fields, "website", where)
-    steps = fields.get("steps")
-    if not isinstance(steps, list) or not steps:
+    task = _text(fields, "task", where)
+    steps = fields.get("steps", None if needs_steps else [])
+    if not isinstance(steps, list) or (needs_steps and not steps):
         raise InputError("script", f"a list of steps in {where}", f"{steps!r:.60}")
     start, served = _start(_text(fields, "start", where), fields.get("serve"), path.parent)
+    host = urlsplit(start).hostname
+    website = host if host and fields.get("website") is None else _text(fields, "website", where)
     return TaskScript(
         annotation_id=str(fields.get("id") or uuid.uuid5(NAMESPACE, f"{website}/{task}")),
         task=task,
@@ -92,6 +109,8 @@ def _task(fields: Mapping[str, Any], path: Path, i: int) -> TaskScript:
         actions=tuple(_action(_mapping(step, path, n), f"step {n} of {where}") for n, step in enumerate(steps)),
         answer=None if fields.get("answer") is None else _text(fields, "answer", where),
         check=_check(fields["check"], where) if "check" in fields else (),
+        free=Free(tuple(fields.get("free") or ()), tuple(fields.get("own_words") or ())),
+        accepts_dialogs=_dialogs(fields.get("dialogs", "dismiss"), where),
     )
 
 
@@ -105,6 +124,12 @@ def _check(conditions: object, where: str) -> tuple[Condition, ...]:
         except FormatError as error:
             raise InputError("script", error.expected, f"{error.got} in condition {n} of {where}") from None
     return tuple(read)
+
+
+def _dialogs(answer: object, where: str) -> bool:
+    if answer not in ("accept", "dismiss"):
+        raise InputError("script", f"'dialogs' to be accept or dismiss in {where}", f"{answer!r:.60}")
+    return answer == "accept"
 
 
 def _start(start: str, serve: object, folder: Path) -> tuple[str, Path | None]:

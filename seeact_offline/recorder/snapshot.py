@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from seeact_offline.recorder.cleaning import Node
-from seeact_offline.records import Box
+from seeact_offline.records import Box, StepError
 
 STYLES = ("visibility",)
 _ELEMENT, _TEXT = 1, 3
@@ -15,7 +15,8 @@ _FLAGS = {"inputChecked": "input_checked", "optionSelected": "option_selected"}
 
 
 def snapshot_tree(answer: Mapping[str, Any]) -> Node:
-    """The tree below `<html>` of the main document. It includes open shadow trees, but no other documents (frames)."""
+    """The tree below `<html>` of the main document. It includes open shadow trees, but no other documents (frames).
+    Raises StepError for a page that is being replaced."""
     document = answer["documents"][0]
     nodes, layout = document["nodes"], document["layout"]
     # -1 stands for an empty string
@@ -35,7 +36,10 @@ def snapshot_tree(answer: Mapping[str, Any]) -> Node:
             made[i].box = Box(*bounds)
             made[i].visible = not styles or strings[styles[0]] == "visible"
     _add_live(made, nodes, strings)
-    return next(node for node in made.values() if node.tag == "html")
+    root = next((node for node in made.values() if node.tag == "html"), None)
+    if root is None:
+        raise StepError("record_failed", "the page is being replaced, and has no html element")
+    return root
 
 
 def _node(i: int, kind: int, nodes: Mapping[str, Any], strings: Sequence[str]) -> Node | None:

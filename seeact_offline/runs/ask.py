@@ -7,8 +7,10 @@ where a step is asked.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any, TypeVar
@@ -258,3 +260,21 @@ def run_coroutine(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(work)
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, work).result()
+
+
+def ask_a_person(ask: Callable[[Any], Any], stopped: threading.Event, otherwise: Any, subject: Any) -> Any:
+    """The answer of `ask` to `subject`, in a thread of its own, so that a run that is stopped need not wait for it; then `otherwise`."""
+    answer: Future[Any] = Future()
+
+    def work() -> None:
+        try:
+            answer.set_result(ask(subject))
+        # a person's function may raise anything, Ctrl-C included: it goes to the thread that waits
+        except BaseException as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    while not answer.done() and not stopped.is_set():
+        with suppress(TimeoutError):
+            answer.exception(timeout=0.2)
+    return answer.result() if answer.done() else otherwise

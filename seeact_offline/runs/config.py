@@ -156,8 +156,8 @@ class EvalConfig(RankingOptions):
     sample: int | None = option(
         None, "use only N random tasks, equally many by website", group=DATA, number=POSITIVE, metavar="N_TASKS", is_basic=True
     )
-    tasks: Path | Collection[str] | None = option(
-        None, "use only the tasks in this file, one annotation_id a line", group=DATA, read=Path, metavar="FILE"
+    tasks: Path | str | Collection[str] | None = option(
+        None, "use only these tasks: their annotation_ids with commas between them, or a file with one a line", group=DATA, metavar="NAMES|FILE"
     )
     """Also the ids themselves."""
 
@@ -460,13 +460,15 @@ def _check_choice(name: str, value: object, known: tuple[object, ...]) -> None:
         raise InputError(name, f"one of {', '.join(map(str, known))}", repr(value))
 
 
-def _task_ids(given: Path | Collection[str] | None) -> tuple[str, ...] | None:
-    """Raises InputError for a file that cannot be read, or holds no id."""
-    if given is None:
+def _task_ids(tasks: Path | str | Collection[str] | None) -> tuple[str, ...] | None:
+    """The ids in a file, or with commas between them. Raises InputError for a file that cannot be read, or holds no id."""
+    if tasks is None:
         return None
-    if isinstance(given, str | Path):
-        given = read_text("tasks", Path(given), "a file with one annotation_id a line").splitlines()
-    found = {line.strip() for line in given if line.strip()}
-    if not found:
+    if isinstance(tasks, Path) or (isinstance(tasks, str) and ("/" in tasks or Path(tasks).is_file())):
+        tasks = read_text("tasks", Path(tasks), "a file with one annotation_id a line").splitlines()
+    elif isinstance(tasks, str):
+        tasks = tasks.split(",")
+    ids = {line.strip() for line in tasks if line.strip()}
+    if not ids:
         raise InputError("tasks", "at least one annotation_id", "none")
-    return tuple(sorted(found))
+    return tuple(sorted(ids))

@@ -12,8 +12,10 @@ import msgspec
 from seeact_offline.dataset.rows import StoredScreenshot
 from seeact_offline.files.formats import FormatError, decoded
 from seeact_offline.files.named import open_regular
+from seeact_offline.files.redaction import redact
 from seeact_offline.files.whole import write_whole
 from seeact_offline.records import Box, Fault, InputError, RowError, Screenshot
+from seeact_offline.trajectories.people import with_people
 from seeact_offline.trajectories.trajectory import Origin, Trajectory, TrajectoryStep, Verdict
 
 LINES = "trajectories.jsonl"
@@ -73,7 +75,12 @@ def write_trajectories(folder: Path, trajectories: Iterable[Trajectory]) -> int:
 
 
 def read_trajectories(folder: Path) -> Iterator[Trajectory]:
-    """Yields the trajectories of a folder in order. Raises InputError for a line that is not a trajectory, and for an id that comes twice."""
+    """Yields the trajectories of a folder in order, with people's verdicts on them. Raises InputError for a line that is not a trajectory, and
+    for an id that comes twice."""
+    yield from with_people(folder, _lines(folder))
+
+
+def _lines(folder: Path) -> Iterator[Trajectory]:
     seen: set[str] = set()
     try:
         file = open_regular(folder / LINES)
@@ -139,12 +146,12 @@ def _line(folder: Path, trajectory: Trajectory) -> bytes:
 
 def _encoded(row: _Line) -> bytes:
     try:
-        return msgspec.json.encode(row)
+        return redact(msgspec.json.encode(row).decode()).encode()
     except UnicodeEncodeError:
         # a model's text may hold a lone surrogate, which only `json` writes
         import json
 
-        return json.dumps(msgspec.to_builtins(row)).encode()
+        return redact(json.dumps(msgspec.to_builtins(row))).encode()
 
 
 def _kept(folder: Path, picture: Screenshot) -> str:

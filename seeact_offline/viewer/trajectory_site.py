@@ -1,31 +1,47 @@
 """Trajectories in the browser: a list of the tasks that agents or people carried out, and each as a strip of its pages.
 
-Names: those of the page itself, `index.json`, `episode/KEY.json` and `img/NAME.webp`. Nothing is written.
+Names: those of the page itself, `index.json`, `episode/KEY.json` and `img/NAME.webp`. `verdict/KEY` takes a person's verdict on an episode of
+`browse`.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
+
+from seeact_offline.files.formats import FormatError, typed
 from seeact_offline.pages.screenshots import PagePicture
-from seeact_offline.records import RowError, StepKey
+from seeact_offline.records import InputError, RowError, StepKey
 from seeact_offline.trajectories import TrajectoryStep
+from seeact_offline.trajectories.people import keep_verdict
 from seeact_offline.viewer.notes import Response
 from seeact_offline.viewer.site_files import File, StepCache, StepFiles, json_file, static_files
 from seeact_offline.viewer.step_page import picture_json, step_name
-from seeact_offline.viewer.whole_tasks import EpisodeLine, Opinion, WholeTask, read_whole_tasks
+from seeact_offline.viewer.whole_tasks import EpisodeLine, Opinion, WholeTask, read_whole_tasks, with_person
 
 if TYPE_CHECKING:
     from PIL import Image
 
 
+class _VerdictPost(msgspec.Struct, forbid_unknown_fields=True):
+    """A verdict as the page sends it."""
+
+    success: bool | None
+    """None removes it."""
+    note: Annotated[str, msgspec.Meta(max_length=2000)] = ""
+
+
 class TrajectorySite:
     """Folders of trajectories, and of verdicts on them, to be looked at as they are when it is made. Any thread may ask."""
 
-    def __init__(self, folders: Sequence[Path]) -> None:
-        """`problems`: name of a folder that cannot be shown, or not wholly -> why. Raises InputError where none can be shown."""
+    def __init__(self, folders: Sequence[Path], annotator: str | None = None) -> None:
+        """`annotator`: the person who may give verdicts; None: nobody. `problems`: name of a folder that cannot be shown, or not wholly ->
+        why. Raises InputError where none can be shown."""
+        self._annotator, self._lock = annotator, threading.Lock()
         self._static = static_files()
         read = read_whole_tasks(folders)
         self._names, self.problems, self.is_sample = read.names, read.problems, read.is_bundled
@@ -54,8 +70,27 @@ class TrajectorySite:
         return json_file(self._steps.step(key).json) if folder == "episode" and rest.endswith(".json") and key else None
 
     def post(self, name: str, body: Mapping[str, Any]) -> Response:
-        """Nothing can be written."""
-        return 404, {"error": "there is nothing to write here"}
+        """Saves a person's verdict on an episode, or removes it."""
+        folder, _, rest = name.partition("/")
+        key = self._keys.get(rest)
+        if folder != "verdict" or key is None or self._annotator is None or self._tasks[key].run is None:
+            return 404, {"error": "there is nothing to write here"}
+        try:
+            return 200, {"saved": True, "verdicts": self._judge(key, typed(body, _VerdictPost), self._annotator)}
+        except FormatError as error:
+            return 400, {"error": f"expected {error.expected}, got {error.got}"}
+        except InputError as error:
+            return 500, {"error": f"nothing was saved: {error}"}
+
+    def _judge(self, key: StepKey, sent: _VerdictPost, person: str) -> list[dict[str, Any]]:
+        """Keeps a verdict; returns all of the episode. Raises InputError, and then nothing has changed."""
+        with self._lock:
+            task = self._tasks[key]
+            assert task.run is not None
+            keep_verdict(task.run, task.trajectory.id, person, sent.success, sent.note)
+            self._tasks[key] = with_person(task, person, sent.success, sent.note)
+            self._steps.clear()
+            return [_brief(opinion) for opinion in self._tasks[key].opinions]
 
     def close(self) -> None:
         """Holds nothing."""
@@ -98,6 +133,7 @@ class TrajectorySite:
             {
                 **self._summary(key),
                 "answer": one.answer,
+                "annotator": self._annotator if task.run is not None else None,
                 "detail": "" if task.line is None else task.line.detail,
                 "problems": _problems(task),
                 "verdicts": [{**_brief(opinion), **_whole(opinion)} for opinion in task.opinions],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from seeact_offline.trajectories import (
 )
 from seeact_offline.trajectories.judge_runs import trajectory_digest
 from seeact_offline.trajectories.judgements import LABELS, VERDICTS, Judgement, labels_of, read_judgements
+from seeact_offline.trajectories.people import with_people
 from seeact_offline.trajectories.run_trajectories import run_trajectories
 from seeact_offline.trajectories.trajectory_files import LINES
 from seeact_offline.viewer.run_data import reason_of
@@ -32,6 +33,8 @@ from seeact_offline.viewer.run_data import reason_of
 EPISODES = "episodes.jsonl"
 PARTS = f"trajectories/*/{LINES}"
 """The finished episodes of a run of `browse` that is not finished."""
+ERROR = "error"
+"""The end of an episode that is to be tried again."""
 SITES, SAMPLE = "sites", "sample"
 """The names of the bundled websites and of the bundled sample, whose pages may be given away."""
 CHANGED = "The trajectory has changed since it was judged."
@@ -73,6 +76,9 @@ class WholeTask:
     opinions: tuple[Opinion, ...]
     line: EpisodeLine | None
     problem: str = ""
+    run: Path | None = None
+    """The folder of `browse` that holds it, where people's verdicts are kept; None for other folders, and where the episode is to be tried
+    again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +101,8 @@ class _Group:
     name: str
     trajectories: Mapping[str, Trajectory] = field(default_factory=dict)
     lines: Mapping[str, EpisodeLine] = field(default_factory=dict)
+    run: Path | None = None
+    """The folder, where it is one of `browse`."""
     is_bundled: bool = False
     is_named: bool = False
     """False: only the trajectories that are judged are shown."""
@@ -150,14 +158,16 @@ def read_whole_tasks(folders: Sequence[Path]) -> WholeTasks:
 def _opened(folder: Path, name: str) -> _Group:
     """A folder of trajectories that is named. Raises InputError."""
     known = {one.id: one for one in _trajectories(folder)}
-    return _Group(name, known, _episode_lines(folder), _is_bundled(folder), is_named=True)
+    run = folder if (folder / EPISODES).is_file() else None
+    return _Group(name, known, _episode_lines(folder), run, _is_bundled(folder), is_named=True)
 
 
 def _trajectories(folder: Path) -> Iterator[Trajectory]:
     if (folder / LINES).is_file():
         return read_trajectories(folder)
     parts = [path.parent for path in sorted(folder.glob(PARTS))]
-    return chain.from_iterable(map(read_trajectories, parts)) if parts else open_trajectories(folder)
+    whole = with_people(folder, chain.from_iterable(map(read_trajectories, parts)))
+    return whole if parts else open_trajectories(folder)
 
 
 def _episode_lines(folder: Path) -> dict[str, EpisodeLine]:
@@ -262,7 +272,18 @@ def _tasks(place: int, group: _Group, names: Mapping[tuple[str, str, str], str])
         elif any(one.digest for one in some) and trajectory_digest(trajectory) not in {one.digest for one in some}:
             problem = CHANGED
         opinions = [*_own(trajectory, labels.get(name, [])), *(_of_judge(one, names) for one in some)]
-        yield WholeTask(place, trajectory, tuple(opinions), group.lines.get(name), problem)
+        line = group.lines.get(name)
+        run = group.run if line is not None and line.end != ERROR else None
+        yield WholeTask(place, trajectory, tuple(opinions), line, problem, run)
+
+
+def with_person(task: WholeTask, person: str, success: bool | None, detail: str) -> WholeTask:
+    """The task with this person's verdict in place of an earlier one; None removes that. People count as labels before the page's state."""
+    others = [one for one in task.opinions if (one.by, one.origin) != (person, "person")]
+    own = [] if success is None else [Opinion(person, success, "person", True, detail)]
+    by_people = any(one.origin == "person" for one in (*own, *others))
+    others = [replace(one, is_label=not by_people) if one.origin == "check" else one for one in others]
+    return replace(task, opinions=(*own, *others))
 
 
 def _own(trajectory: Trajectory, labels: Sequence[Judgement]) -> list[Opinion]:

@@ -120,6 +120,8 @@ class Turn:
     said: tuple[Message, ...] = ()
     correction: str = ""
     last_action: str = ""
+    outcome: str = ""
+    """What became of the last action besides what is seen, where it was lived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +295,7 @@ class WebAgentGrounding(Grounding):
             texts = (turn.last_action,) if turn.last_action else past.texts
             is_first = not (past.messages or turn.said)
             task, address = windows.step.task, windows.scene.address
-            warning = past.warning if turn.index == 0 else ""
+            warning = turn.outcome and f"({turn.outcome})" if turn.index else past.warning
             message = self._message(task, address, seen.shown, is_first, texts, turn.correction, warning)
         *before, last = self.web.clip((*past.messages, *turn.said, message), self._strict)
         leads = {name: node for name, node in seen.leads.items() if node and seen.shown.labels[name].is_shown}
@@ -406,20 +408,22 @@ class WebAgentGrounding(Grounding):
             return None
         return self.follow(turn, asked, correction, top)
 
-    def follow(self, turn: Turn, asked: AskedWindow, correction: str, top: int = 0) -> Turn:
-        """The turn after one that was asked. `correction`: the words that follow what could not be done; empty for none."""
+    def follow(self, turn: Turn, asked: AskedWindow, correction: str, top: int = 0, outcome: str = "") -> Turn:
+        """The turn after one that was asked. `correction`: the words that follow what could not be read; empty for none. `outcome`: what became
+        of the action besides what the next view shows."""
         question, texts = asked.question, asked.texts
         shown = Message("user", question.turns[0], question.pictures[0])
         said = Message("assistant", question.reply_prefix + texts[-1])
-        following = Turn(turn.index + 1, top, (*turn.said, shown, said), correction)
+        following = Turn(turn.index + 1, top, (*turn.said, shown, said), correction, outcome=outcome)
         if self.web.correction != "last action":
             return following
         act, label = asked.act, asked.seen.labels.get(asked.answer.label or "")
         words = "" if label is None else label.words
-        return replace(following, correction="", last_action=correction or (remembered(act, words) if act else ""))
+        last = correction or (remembered(act, words) if act else "")
+        return replace(following, correction="", last_action="; ".join(filter(None, (last, outcome))))
 
     def correction(self, asked: AskedWindow) -> str:
-        """The words that follow a reply without an action, with a label that is not there, or whose action failed."""
+        """The words that follow a reply without an action, or with a label that is not there."""
         text, act, answer = asked.texts[-1], asked.act, asked.answer
         if self.web.correction != "last action":
             return PARTS_MISSING if answer.failure == MissingPart.name else CANNOT_ACT

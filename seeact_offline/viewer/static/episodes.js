@@ -3,6 +3,7 @@
 import { fetchJson } from "./data.js";
 import { counted, cut, h, long, money, percent, plain, quoted, replace, scroller, words } from "./dom.js";
 import { bind, help } from "./keys.js";
+import { save } from "./notes.js";
 
 const MARKS = new Map([[true, "✓"], [false, "✗"], [null, "–"]]);
 const FILTERS = { agreement: "Agreement", end: "End", verdict: "Verdict", website: "Website", agent: "Agent", folder: "Folder" };
@@ -33,6 +34,12 @@ class Episodes {
   constructor(index, place) {
     this.index = index;
     this.place = place;
+    this.#read();
+  }
+
+  /** What the verdicts of all tasks lead to. */
+  #read() {
+    const { index } = this;
     this.parted = new Map(index.episodes.map((one) => [one.key, partings(one)]));
     // where judges and labels part comes first
     this.episodes = [...index.episodes].sort((a, b) => Math.sign(this.parted.get(b.key).length) - Math.sign(this.parted.get(a.key).length));
@@ -174,6 +181,26 @@ class Episodes {
 
   // --- one task ---
 
+  /** The form of a person's verdict, which the server keeps beside the run. */
+  #judge(episode) {
+    const own = episode.verdicts.find((one) => one.origin === "person" && one.by === episode.annotator);
+    const note = h("input", { type: "text", maxlength: "2000", placeholder: "Reason (may stay empty)", "aria-label": "Reason", value: own?.detail ?? "" });
+    const status = h("span", { role: "status", class: "faint" });
+    const judge = async (success) => {
+      try {
+        const { verdicts } = await save(`verdict/${episode.key}`, { success, note: success === null ? "" : note.value });
+        Object.assign(this.index.episodes.find((one) => one.key === episode.key), { verdicts });
+        this.#read();
+        this.#episode({ ...episode, verdicts: [...verdicts.filter((one) => one.origin === "person"), ...episode.verdicts.filter((one) => one.origin !== "person")] });
+        this.place.querySelector(".judge [role=status]").textContent = "Saved.";
+      } catch (error) {
+        status.textContent = error.message;
+      }
+    };
+    const button = (text, success) => h("button", { type: "button", "aria-pressed": String(own !== undefined && own.success === success), on: { click: () => judge(success) } }, text);
+    return h("p", { class: "judge asked" }, h("span", {}, "Was it done? Verdict of ", quoted(episode.annotator, 120)), button("Success", true), button("No success", false), own && button("Remove", null), note, status);
+  }
+
   #episode(episode) {
     const keys = this.rows().map((one) => one.key);
     const at = keys.indexOf(episode.key);
@@ -200,7 +227,7 @@ class Episodes {
         episode.detail && h("p", { class: "problem" }, quoted(episode.detail, 1000)),
         episode.problems.map((text) => h("p", { class: "problem" }, quoted(text, 1000))),
         episode.answer !== null && h("section", { class: "answer", "aria-label": "Answer" }, h("h2", {}, "Answer"), long(episode.answer, { label: "answer" })),
-        h("section", { class: "verdicts", "aria-label": "Verdicts" }, h("h2", {}, "Verdicts"), episode.verdicts.length ? h("ul", {}, episode.verdicts.map((one) => verdict(one, episode.end))) : h("p", { class: "faint" }, "no verdict")),
+        h("section", { class: "verdicts", "aria-label": "Verdicts" }, h("h2", {}, "Verdicts"), episode.verdicts.length ? h("ul", {}, episode.verdicts.map((one) => verdict(one, episode.end))) : h("p", { class: "faint" }, "no verdict"), episode.annotator !== null && this.#judge(episode)),
         h("ol", { class: "frames" }, episode.frames.map((frame, place) => card(frame, place))),
       ),
     );

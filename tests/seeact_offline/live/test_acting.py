@@ -103,7 +103,7 @@ def test_a_scroll_keeps_its_direction_its_size_and_its_place(
         (Deed("click"), "expected a place"),
         (Deed("select", SIZE, text="Gigantic blue"), "no entry like"),
         (Deed("type", (1000, 600), text="x"), "no text field has the focus"),
-        (Deed("goto", text="http://example.com/"), "on an origin that was not named"),
+        (Deed("goto", text="http://example.com/"), "is refused, as its origin was not named"),
         (Deed("tab", text="7"), "there is no tab '7'"),
         (Deed("drag", (1, 1)), "where the drag ends"),
         (Deed("other"), "nothing is known of an act"),

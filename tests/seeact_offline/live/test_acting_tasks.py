@@ -30,7 +30,6 @@ def act(script: Path, out: Path, unaided: bool = False, **options: Any) -> None:
 @pytest.mark.parametrize(
     ("task", "options", "sentence"),
     [
-        ({"check": None}, {}, "a `check` of the page's state in every task"),
         (
             {"start": "http://example.com/", "serve": None},
             {},
@@ -51,8 +50,6 @@ def test_what_cannot_be_acted_on_is_refused_before_a_browser_starts(
     script = write_site(tmp_path / "site")
     content = json.loads(script.read_text())
     content |= task
-    if not task.get("check", True):
-        del content["tasks"][0]["check"]
     script.write_text(json.dumps(content))
     with pytest.raises(InputError, match=sentence):
         act(script, tmp_path / "run", **options)

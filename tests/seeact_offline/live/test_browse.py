@@ -17,7 +17,8 @@ from seeact_offline.dataset import load_steps
 from seeact_offline.grounding import PreparedStep
 from seeact_offline.grounding.conversation import messages
 from seeact_offline.live.running import LiveRun, browse
-from seeact_offline.records import Completion, Message, Request, Usage
+from seeact_offline.recorder.sample_building import site_tasks
+from seeact_offline.records import Completion, InputError, Message, Request, Usage
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.runs.prepare import prepare
@@ -104,7 +105,7 @@ def test_seeacts_choice_presses_enter_and_ends_without_an_element(tmp_path: Path
     entered = [{"selector": "#said", "text": "entered Ann"}]
     script = write_site(tmp_path / "site", check=entered)
     found = browse(str(script), config=EvalConfig(model=model, ranker="bm25", out=tmp_path / "run", concurrency=1))
-    assert trajectory(found) == ["TYPE: Ann", "PRESS ENTER", "TERMINATE", ""]
+    assert trajectory(found) == ["[textbox] Name -> TYPE: Ann", "PRESS ENTER", "TERMINATE", ""]
     assert (found.episodes[0].done, found.episodes[0].end) == (True, "stopped")
     assert "TERMINATE" in model.requests[1].messages[-1].text
 
@@ -114,6 +115,23 @@ def test_success_is_the_state_at_the_stop_and_reached_is_any_before(tmp_path: Pa
     found = run(write_site(tmp_path / "site"), tmp_path / "run", Scripted(BUY, leaves, END))
     (one,) = found.episodes
     assert (one.end, one.done, one.reached, one.n_steps) == ("stopped", False, True, 3)
+
+
+def test_a_task_whose_check_holds_already_is_refused_by_name(tmp_path: Path) -> None:
+    script = write_site(tmp_path / "site", check=[{"selector": "#said", "text": "nothing"}])
+    with pytest.raises(InputError, match="the check of task 'Buy it' holds before the first act"):
+        run(script, tmp_path / "run", Scripted(END))
+
+
+def test_a_bundled_task_is_done_by_its_recorded_acts_and_not_by_the_first_of_them(tmp_path: Path) -> None:
+    (task,) = (task for task in site_tasks("rolequay") if task.task.startswith("Take back the application"))
+    config = EvalConfig(model="builtin/oracle", agent="webvoyager", split="all", tasks=[task.annotation_id])
+    whole = browse("sites", config=config, out=tmp_path / "whole", concurrency=1)
+    short = browse("sites", config=config, out=tmp_path / "short", concurrency=1, max_steps=1)
+    assert [(found.episodes[0].done, found.episodes[0].reached) for found in (whole, short)] == [
+        (True, True),
+        (False, False),
+    ]
 
 
 def test_the_past_that_is_told_is_the_one_that_was_lived(tmp_path: Path) -> None:
@@ -211,14 +229,14 @@ def test_a_page_that_never_settles_is_acted_on_all_the_same(tmp_path: Path) -> N
     assert (found.episodes[0].done, found.episodes[0].end) == (True, "stopped")
 
 
-def test_a_page_that_hangs_is_tried_again_and_ends_without_a_verdict(tmp_path: Path) -> None:
+def test_a_page_that_hangs_ends_without_a_verdict_and_is_not_tried_again(tmp_path: Path) -> None:
     hangs = PAGE.replace(
         "</script></body>", "document.getElementById('buy').onclick = () => { while (true); };</script></body>"
     )
-    model = Eager(BUY, BUY, BUY)
+    model = Eager(BUY)
     found = run(write_site(tmp_path / "site", hangs), tmp_path / "run", model, deadline_s=5.0)
     (one,) = found.episodes
-    assert (one.end, one.done, one.attempts) == ("error", None, 3)
+    assert (one.end, one.done, one.attempts) == ("error", None, 1)
     assert "not done within 5 s" in one.detail
     assert (found.n_failed, found.results.n_verdicts, found.results.success.macro) == (1, 0, None)
 
@@ -279,6 +297,29 @@ def test_a_run_killed_in_mid_episode_pays_for_nothing_twice(tmp_path: Path) -> N
     assert len(server.requests) == 4
     (line,) = (tmp_path / "run" / "episodes.jsonl").read_text().splitlines()
     assert (json.loads(line)["end"], json.loads(line)["n_steps"]) == ("stopped", 3)
+
+
+def test_an_interrupted_run_says_so_and_nothing_else(tmp_path: Path) -> None:
+    def reply(body: dict[str, Any]) -> str:
+        time.sleep(20)
+        return END
+
+    with ChatServer(reply) as server:
+        words = [
+            sys.executable, "-m", "seeact_offline", "browse", str(write_site(tmp_path / "site")), "--agent", "qwen2.5-vl",
+            "--model", "openai/m", "--base-url", server.base_url, "--out", str(tmp_path / "run"),
+        ]  # fmt: skip
+        env = {**os.environ, "OPENAI_API_KEY": "none", "PYTHONPATH": str(REPO)}
+        begun = subprocess.Popen(words, env=env, start_new_session=True, stderr=subprocess.PIPE, text=True)
+        while not server.requests:
+            assert begun.poll() is None
+            time.sleep(0.1)
+        # a terminal interrupts the driver of the browser too
+        os.killpg(begun.pid, signal.SIGINT)
+        error = begun.communicate(timeout=60)[1]
+    assert begun.returncode == 130
+    assert error.strip().endswith("interrupted: the same command resumes")
+    assert "asyncio" not in error
 
 
 def test_a_finished_run_asks_nothing_again_and_its_episodes_are_judged(cli: Cli, tmp_path: Path) -> None:

@@ -91,6 +91,6 @@ def test_where_nobody_can_be_asked_is_said_before_a_browser_starts(tmp_path: Pat
     script = write_site(tmp_path / "site")
     refused = cli("browse", script, "--model", "builtin/lexical", "--confirm", "--out", tmp_path / "run")
     assert (refused.status, "standard input is none" in refused.error) == (2, True)
-    with pytest.raises(InputError, match="asks one person, about one browser"):
+    with pytest.raises(InputError, match="a person is asked about one browser"):
         browse(str(script), confirm=lambda _: "accept", concurrency=2, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -103,7 +103,9 @@ TYPED = f"keyboard_press('{SELECT_ALL}')\nkeyboard_type(\"it's\")"
         (Deed("select", BUY, text="Small"), "mouse_click(100.0, 55.0)"),
         (Deed("type", NAME, text="it's"), f"mouse_click(100.0, 95.0)\n{TYPED}"),
         (Deed("type", text="it's", extra={"enter": True}), f"{TYPED}\nkeyboard_press('Enter')"),
-        (Deed("type", node="input", text="Bea\n"), "fill('INPUT', 'Bea')\nkeyboard_press('Enter')"),  # type: ignore[arg-type]
+        (Deed("type", NAME, node="input", text="it's\n"), f"click('INPUT')\n{TYPED}\nkeyboard_press('Enter')"),  # type: ignore[arg-type]
+        # the element comes first, wherever it may be by now
+        (Deed("click", SIZE, node="button"), "click('BUTTON')"),  # type: ignore[arg-type]
         (Deed("type", DAY, text="2026-06-09"), "fill('DAY', '2026-06-09')"),
         (Deed("clear", NAME), f"mouse_click(100.0, 95.0)\nkeyboard_press('{SELECT_ALL}')\nkeyboard_press('Backspace')"),
         (Deed("press", text="ctrl+a"), "keyboard_press('Control+a')"),
@@ -208,8 +210,8 @@ def test_web_agents_hear_that_an_action_failed(observation: dict[str, Any], args
     model = Scripted(*["Thought: Buy.\nAction: Click [0]"] * 2)
     agent = args(agent="webvoyager", model=model).make_agent()
     agent.get_action(observation)
-    agent.get_action(observation | {"last_action_error": "TimeoutError"})
-    assert any("cannot be carried out" in str(message) for message in model.requests[1].messages)
+    agent.get_action(observation | {"last_action_error": "TimeoutError: 500 ms\nCall log:"})
+    assert "(not carried out: TimeoutError: 500 ms)" in model.requests[1].messages[-1].text
 
 
 def test_a_limit_of_cost_holds_over_all_episodes(observation: dict[str, Any], args: Any) -> None:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from seeact_offline.pages.dom import Page
 from seeact_offline.recorder.cleaning import Node, clean, cleaned_html, icon_words, raw_html
-from seeact_offline.records import Box
+from seeact_offline.recorder.snapshot import snapshot_tree
+from seeact_offline.records import Box, StepError
 
 PAGE = Box(0, 0, 1280, 2000)
 BOX = Box(10, 10, 100, 20)
@@ -148,3 +149,19 @@ def test_any_page_becomes_well_formed_and_every_element_has_a_box_on_the_page_or
     assert Page(cleaned_html(root)).ids == {str(node.backend_node_id) for node in elements}
     assert all(node.box is not None and node.box.w > 0 and node.box.h > 0 for node in elements)
     assert all(node.box.y < 2000 and node.box.bottom > 0 for node in elements)
+
+
+def test_a_page_that_is_being_replaced_is_named() -> None:
+    marks = {"index": [], "value": []}
+    names = ("inputValue", "textValue", "inputChecked", "optionSelected", "isClickable", "shadowRootType")
+    nodes = {
+        "nodeType": [9],
+        "backendNodeId": [1],
+        "nodeName": [0],
+        "parentIndex": [-1],
+        "attributes": [[]],
+        **dict.fromkeys(names, marks),
+    }
+    layout = {"nodeIndex": [], "bounds": [], "styles": []}
+    with pytest.raises(StepError, match="no html element"):
+        snapshot_tree({"strings": ["#document"], "documents": [{"nodes": nodes, "layout": layout}]})

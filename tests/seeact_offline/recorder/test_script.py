@@ -105,6 +105,10 @@ def test_a_task_starts_in_a_served_folder_at_a_url_or_in_a_file(tmp_path, start:
             {"tasks": [{"task": "x", "answer": 5, "steps": [{"op": "CLICK", "selector": "p"}]}]},
             "expected a text under 'answer' in task 0 of .*, got 5$",
         ),
+        (
+            {"tasks": [{"task": "x", "dialogs": True, "steps": [{"op": "CLICK", "selector": "p"}]}]},
+            "expected 'dialogs' to be accept or dismiss in task 0 of .*, got True$",
+        ),
         ({"serve": "nowhere"}, "expected 'serve' to be a folder, got none at .*nowhere"),
     ],
 )

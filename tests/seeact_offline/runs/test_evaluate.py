@@ -307,7 +307,8 @@ def test_only_the_tasks_listed_are_asked(sample: Sample, tmp_path: Path) -> None
     (tmp_path / "tasks.txt").write_text("\n".join([*wanted, "", " task-7-0 "]))
     by_file = run(sample, tmp_path / "file", tasks=tmp_path / "tasks.txt")
     by_ids = run(sample, tmp_path / "ids", tasks=wanted)
-    assert ids(by_file) == ids(by_ids) == sorted(wanted)
+    by_names = run(sample, tmp_path / "names", tasks="task-7-2,task-7-0")
+    assert ids(by_file) == ids(by_ids) == ids(by_names) == sorted(wanted)
     assert by_file.results == by_ids.results
 
 

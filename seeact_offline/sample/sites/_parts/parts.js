@@ -31,6 +31,10 @@ const slug = (text) => text.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^
 const link = (text, more = '') => `<a href="?p=${slug(text)}"${more}>${text}</a>`;
 const links = (list) => `<ul>${list.map((text) => `<li>${link(text)}</li>`).join('')}</ul>`;
 
+const state = { page: null, noted: {}, forms: {} };
+// For checks of what was done: the page behind a link, the buttons pressed, and what forms sent.
+window.partsState = () => ({ parts: state });
+
 window.parts = (site) => {
   const at = new URLSearchParams(location.search), page = at.get('p'), dice = chance(site.name + (page || location.hash.split(/[?/-]/)[0]));
   const own = chance(site.name), has = (part) => !(site.omit || []).includes(part), groups = Object.entries(site.topics);
@@ -62,6 +66,7 @@ window.parts = (site) => {
 
   const add = (where, html) => { const box = document.createElement('div'); box.className = 'pt'; box.innerHTML = html; document.body[where](box); return box; };
   ['bg', 'ink', 'line', 'accent'].forEach((name, i) => document.body.style.setProperty('--pt-' + name, site.colours[i]));
+  state.page = page;
   if (page) document.body.classList.add('pt-away');
   if (page === slug(enter)) { add('prepend', bare()); return wire(); }
   if (page) add('append', `<div class="pt-page"><p class="pt-crumbs"><a href="index.html">Home</a> / ${title}</p><h1>${title}</h1>${(site.forms || []).concat(write, gift, standard[11]).includes(title) ? form() : article()}</div>`);
@@ -83,8 +88,8 @@ function wire() {
     rail.dataset.at = Math.max(0, Math.min(2, now));
     rail.style.transform = `translateX(${-960 * rail.dataset.at}px)`;
   });
-  on('[data-say]', 'click', (one) => { one.textContent = `Noted: ${one.dataset.say}`; });
-  on('form', 'submit', (one, event) => { event.preventDefault(); one.insertAdjacentHTML('beforeend', `<p role="status" class="pt-done">${one.dataset.done}</p>`); });
+  on('[data-say]', 'click', (one) => { state.noted[one.dataset.say] ||= one.textContent; one.textContent = `Noted: ${one.dataset.say}`; });
+  on('form', 'submit', (one, event) => { event.preventDefault(); state.forms[Object.keys(state.forms).length + 1] = Object.fromEntries(new FormData(one)); one.insertAdjacentHTML('beforeend', `<p role="status" class="pt-done">${one.dataset.done}</p>`); });
   on('input:not([type=checkbox]), textarea', 'input', (one) => { one.setAttribute('value', one.value); });
 }
 })();

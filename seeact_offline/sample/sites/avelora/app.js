@@ -167,3 +167,5 @@ window.addEventListener('message', e => { if (e.data === 'cookie') { S.cookie = 
 function boot() { const h = location.hash.slice(1), p = h.split('?'); S.view = V[p[0]] ? p[0] : 'home'; if (p[0] === 'spend') S.ct = 'spend'; if (/consent/.test(p[1])) S.cookie = true; if (/found/.test(p[1])) S.found = true; render(); }
 window.addEventListener('hashchange', () => location.reload());
 boot();
+// For checks of what was done: what counts, and what was sent; not what is only open or unfolded.
+window.siteState = () => { const { menu, cal, calM, ac, pax, msg, ...kept } = S; return { ...kept, form: F, sent: [msg] }; };

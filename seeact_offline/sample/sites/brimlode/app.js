@@ -135,4 +135,6 @@
   document.addEventListener('click', e => { if (e.target.closest('#shell a')) e.preventDefault(); }, true);
   if (VIEWS[location.hash.slice(1)]) st.at = location.hash.slice(1);
   paint();
+  // For checks of what was done: what counts, and what was sent; not what is only open or unfolded.
+  window.siteState = () => { const { menu, sug, devOpen, note, ...kept } = st; return { ...kept, sent: [note] }; };
 })();

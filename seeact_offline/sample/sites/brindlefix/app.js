@@ -157,3 +157,5 @@ document.addEventListener('change', e => { const t = e.target; if (t.dataset.sel
 document.addEventListener('submit', e => { if (!e.target.closest('.header__search')) return; e.preventDefault(); ACT.hsearch(); render(); });
 const [v, id] = location.hash.slice(1).split('/'); if (VIEWS[v]) { S.view = v; if (id) S.pro = id; }
 render();
+// For checks of what was done: what counts, and what was sent; not what is only open or unfolded.
+window.siteState = () => { const { menu, dd, msg, ...kept } = S; return { ...kept, sent: [msg, kept.paid && 'paid'] }; };

@@ -254,3 +254,5 @@ document.addEventListener('change', e => {
 document.addEventListener('submit', e => e.preventDefault());
 if (location.hash) go(location.hash.slice(1)); else S.cookie = true;
 render();
+// For checks of what was done: what counts, and what was sent; not what is only open or unfolded.
+window.siteState = () => { const { menu, open, ...kept } = S; return { ...kept, sent: [kept.sDone && 'season ticket', kept.cdone && 'claim'] }; };

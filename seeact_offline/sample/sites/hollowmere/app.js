@@ -103,3 +103,5 @@ document.addEventListener('change', function (ev) { var t = ev.target; if (!t.na
 document.addEventListener('click', function (ev) { var c = ev.target; if (c.className !== 'pins') return; var r = c.getBoundingClientRect(); D.houses.forEach(function (h, i) { var p = pinXY(i, c.width); if (Math.abs(ev.clientX - r.left - p[0]) < 28 && Math.abs(ev.clientY - r.top - p[1]) < 16) { st.pinned = h.n; draw(); } }); });
 (function () { var h = location.hash.slice(1).split('?'), q = h[1] || ''; if (P[h[0]]) st.view = h[0]; if (/map/.test(q)) st.view2 = 'map'; if (/ck/.test(q)) st.cook = true; var t = q.match(/tab=(\w+)/); if (t) { st.tab = t[1]; st.acct = t[1]; } draw(); })();
 window.addEventListener('hashchange', function () { location.reload(); });
+// For checks of what was done: what counts, and what was sent; not what is only open or unfolded.
+window.siteState = () => { const { dm, dp, guests, fly, msg, ...kept } = st; return { ...kept, sent: [msg] }; };

@@ -79,3 +79,5 @@ document.addEventListener('click', function (e) { var t = e.target, r, x, y; if 
 window.addEventListener('message', function (e) { if (e.data === 'gate') { ui.gate = false; draw(); } });
 (function () { var h = location.hash.slice(1).split('?'); if (PG[h[0]]) page = h[0]; if (/open/.test(h[1])) ui.found = true; if (/gate/.test(h[1])) ui.gate = true; draw(); })();
 window.addEventListener('hashchange', function () { location.reload(); });
+// For checks of what was done: what counts, and what was sent; not what is only open or unfolded.
+window.siteState = () => { const { menu, cal, calm, msg, ...kept } = ui; return { ...kept, page, vals, sent: [msg] }; };

@@ -145,3 +145,5 @@ var A = {
   if (VIEW[h]) G.v = h;
   draw();
 })();
+// For checks of what was done: what counts, and what was sent; not what is only open or unfolded.
+window.siteState = () => { const { mega, f, srch, note, bag, ...kept } = G; return { ...kept, bag: bag.map((line) => ({ ...line, p: line.p.name })), sent: [note, kept.done && 'visit', kept.ordered && 'order'] }; };

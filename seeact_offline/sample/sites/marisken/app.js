@@ -128,3 +128,5 @@ if (!a) S.dlg = 'offer'; else if (a === 'p') { S.v = 'product'; S.id = b; } else
 if (a === 'bag' || a === 'checkout') S.bag = [{ id: 'm2', z: 'M', c: 'Grey', n: 1 }, { id: 'a2', z: 'One size', c: 'Sky', n: 1 }, { id: 's1', z: '40', c: 'Ink', n: 1 }];
 if (a === 'account') S.tab = 'orders';
 update();
+// For checks of what was done: what counts, and what was sent; not what is only open or unfolded.
+window.siteState = () => { const { menu, cb, hov, drawer, wk, msg, ...kept } = S; return { ...kept, sent: Object.values(msg) }; };

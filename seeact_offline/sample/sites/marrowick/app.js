@@ -78,3 +78,7 @@ function paint() { $('content').innerHTML = VIEW[X.view](); map(); }
 document.onclick = function (ev) { if (ev.target.closest('A[href="#"]')) ev.preventDefault(); };
 if (VIEW[location.hash.slice(1)]) X.view = location.hash.slice(1);
 paint();
+// For checks of what was done: what counts, and what was sent; not what is only open or unfolded.
+var registered = {};
+document.addEventListener('click', (ev) => { if (ev.target.value === 'Register') registered[ev.target.closest('TR').cells[1].innerText] = true; }, true);
+window.siteState = () => { const { sug, msg, ...kept } = X; return { ...kept, registered, sent: [msg] }; };

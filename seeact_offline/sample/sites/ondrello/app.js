@@ -108,3 +108,5 @@ function route() { var p = location.hash.replace(/^#\/?/, '').split('/'); S.ask 
 function viewName() { return S.v; }
 window.onhashchange = route;
 route();
+// For checks of what was done: what counts, and what was sent; not what is only open or unfolded.
+window.siteState = () => { const { pop, dd, msg, ...kept } = S; return { ...kept, sent: [msg] }; };

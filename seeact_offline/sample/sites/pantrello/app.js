@@ -110,3 +110,9 @@ function init() {
   if (a[0] === 'Aisle') { aisle = a[1].replace(/_/g, ' '); }
   show(a[0] === 'Trolley' || !FILL[a[0]] ? 'Home' : a[0]);
 }
+// For checks of what was done: what counts, and what was sent; not what is only open or unfolded.
+window.siteState = function () {
+  var notes = Array.prototype.map.call(document.querySelectorAll('[id$=Msg]'), function (n) { return n.innerText; });
+  return { cookieBar: $('cookieBar').style.display, slotInfo: $('slotInfo').innerText, trolley: trolley, view: current, aisle: aisle, query: query, item: itemNo, itemTab: itemTab, favs: favs, slot: slotKey, dayPart: dayPart, recipe: recipe, diet: diet, recipeFor: recipeFor, have: have, problem: problem,
+    shop: shop, shopTab: shopTab, offerSort: offerSort, coupons: coupons, found: found, faqOpen: faqOpen, collect: collect, sent: notes };
+};

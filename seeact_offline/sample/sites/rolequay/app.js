@@ -86,3 +86,5 @@ function detail(j) {
 function draw() { document.getElementById('root').replaceChildren(h('div.css-app', {}, masthead(), V[st.v]())); }
 const [hv, hid] = location.hash.slice(1).split('/'); if (V[hv]) { st.v = hv; if (hid) { st.sel = +hid; } }
 draw();
+// For checks of what was done: what counts, and what was sent; not what is only open or unfolded.
+window.siteState = () => { const { ac, pop, keb, modal, notice, alert, ...kept } = st; return { ...kept, applied: kept.sent, sent: [notice, alert, kept.sent && 'application'] }; };

@@ -188,4 +188,6 @@
   var hash = location.hash.slice(1).split("/");
   if (hash[0] === "gclid") S.consent = true; else if (V[hash[0]]) { S.view = hash[0]; S.id = hash[1] || null; if (hash[0] === "results" && hash[1]) { S.cat = hash[1]; S.id = null; } }
   update({});
+  // For checks of what was done: what counts, and what was sent; not what is only open or unfolded.
+  window.siteState = () => { const { mega, cal, list, drop, menu, toast, ...kept } = S; return { ...kept, sent: [toast] }; };
 })();

@@ -136,4 +136,12 @@
   $('header nav button').onclick = function () { var m = $('#mn-care'); m.hidden = !m.hidden; this.setAttribute('aria-expanded', String(!m.hidden)); };
   $('#site-search').onsubmit = function (e) { e.preventDefault(); };
   open(location.hash.slice(1));
+  // For checks of what was done: what counts, and what was sent; not what is only open or unfolded.
+  window.siteState = function () {
+    function shown(s) { return $$(s).filter(function (e) { return e.offsetParent; }).map(function (e) { return e.innerText; }); }
+    return {
+      view: view, sent: shown('.done'), times: shown('#times h3'), doctors: shown('.dir tbody th').join('; '), places: shown('#loclist h3'), route: shown('.route'),
+      tab: shown('.ptabs [aria-selected=true]'), dialog: shown('#dlg[open] h3'), month: shown('.month caption span'), day: shown('.month [aria-pressed=true]'), hour: shown('.hours [aria-selected=true]')
+    };
+  };
 })();

@@ -170,3 +170,5 @@ const render = () => {
 const h = location.hash.slice(1).split('/');
 if (h[0].startsWith('utm')) S.consent = true; else if (h[0] === 'tickets') { S.show = { f: F.findIndex(f => f.id === h[1]), c: CITY.indexOf(h[2]), d: 0, t: h[3] }; S.view = 'tickets'; } else if (V[h[0]]) { S.view = h[0]; S.arg = h[1] || null; }
 render();
+// For checks of what was done: what counts, and what was sent; not what is only open or unfolded.
+window.siteState = () => { const { menu, month, note, ...kept } = S; return { ...kept, sent: [note] }; };

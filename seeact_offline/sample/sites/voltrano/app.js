@@ -168,3 +168,5 @@ window.voltConsent = function () { el('consent').innerHTML = ''; };
   if (h === 'compare') S.cmp = ['mo11', 'mo15'];
   render();
 })();
+// For checks of what was done: what counts, and what was sent; not what is only open or unfolded.
+window.siteState = () => { const { menu, acq, thumb, msg, ...kept } = S; return { ...kept, asksForConsent: Boolean(document.querySelector('#consent iframe')), sent: Object.values(msg) }; };
