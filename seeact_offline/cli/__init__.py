@@ -23,8 +23,7 @@ from pathlib import Path
 from types import FrameType
 
 from seeact_offline import __version__
-from seeact_offline.cli.downloads import Downloads
-from seeact_offline.cli.output import fail, lasting_output, note, say
+from seeact_offline.cli.output import Downloads, fail, lasting_output, note, say
 from seeact_offline.cli.parser import Parser
 from seeact_offline.files import hub
 from seeact_offline.files.extras import CHECKOUT, install_command

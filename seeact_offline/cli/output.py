@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
+from seeact_offline.files.hub import Listener
 from seeact_offline.files.markdown import printable
 
 if TYPE_CHECKING:
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 
 LONGEST_ERROR = 2000
 """Largest error in characters: its names and values may have any length."""
+
+LINE_EVERY_S = 10.0
+"""Between the lines that stand for a bar."""
 
 
 class LastingStream:
@@ -103,3 +108,55 @@ def live_console() -> Console:
     from rich.console import Console
 
     return Console(stderr=True)
+
+
+class Downloads(Listener):
+    """Shows each file that is fetched from the hub: a live bar on a terminal, plain lines elsewhere."""
+
+    def __init__(self) -> None:
+        self._named: set[str] = set()
+
+    def note(self, text: str) -> None:
+        note(text)
+
+    @contextmanager
+    def fetching(self, name: str, n_bytes: int, is_ahead: bool) -> Iterator[Callable[[int], None]]:
+        if not sys.stderr.isatty():
+            # one that is waited for may have been begun ahead
+            if name not in self._named:
+                note(f"fetching {name}, {_megabytes(n_bytes)}")
+            self._named.add(name)
+            yield _lines(name, n_bytes)
+        elif is_ahead:
+            # the steps that are asked meanwhile have the bar
+            yield lambda n_more: None
+        else:
+            from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+            from rich.progress import TransferSpeedColumn as SpeedColumn
+
+            name_column = TextColumn("fetching {task.description}", markup=False)
+            columns = name_column, BarColumn(), DownloadColumn(), SpeedColumn(), TimeRemainingColumn()
+            with Progress(*columns, console=live_console(), transient=True) as bar:
+                task = bar.add_task(name.rpartition("/")[2], total=n_bytes)
+                yield lambda n_more: bar.advance(task, n_more)
+
+
+def _lines(name: str, n_bytes: int) -> Callable[[int], None]:
+    """Prints lines while a large file takes its time."""
+    began = last = time.monotonic()
+    done = 0
+
+    def hear(n_more: int) -> None:
+        nonlocal last, done
+        done += n_more
+        now = time.monotonic()
+        if now - last > LINE_EVERY_S and done:
+            last, rate = now, done / (now - began)
+            left = f"{(n_bytes - done) / rate:.0f} s left"
+            note(f"{name}: {_megabytes(done)} of {_megabytes(n_bytes)}  {_megabytes(rate)}/s  {left}")
+
+    return hear
+
+
+def _megabytes(n_bytes: float) -> str:
+    return f"{n_bytes / 1e6:.1f} MB"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from seeact_offline.cli.output import live_console, note, say
+from seeact_offline.cli.output import LINE_EVERY_S, live_console, note, say
 from seeact_offline.files.markdown import percent
 from seeact_offline.records import Prediction, StepScore
 from seeact_offline.runs.watch import Watch
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, ProgressColumn, TaskID
 
-LINE_EVERY_S = 10.0
 GAP = "  "
 """Stands between figures."""
 BAR = 10, 40

@@ -11,9 +11,8 @@ from typing import Any
 
 from ..records import Step
 from .rows import StoredScreenshot
-from .shards import Shard
 from .sources import SPLITS, TEST_SPLITS
-from .split import Split, canonical_split, open_split
+from .split import Shard, Split, canonical_split, open_split
 
 __all__ = [
     "SPLITS",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Container, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,10 +13,61 @@ from typing import Any
 
 from ..records import DatasetError, RowError, Step, StepKey
 from .order import plan_rows
-from .readers import Source
-from .rows import LIGHT_COLUMNS, ORDER_COLUMNS, RowPosition, StoredScreenshot, row_key
-from .shards import Shard, whole
-from .sources import ALL, SPLITS, TEST_SPLITS, open_sources, pinned
+from .readers import Files, Source
+from .recorded import FINAL_SCREENSHOT
+from .rows import LIGHT_COLUMNS, ORDER_COLUMNS, RAW_HTML, RowPosition, StoredScreenshot, read_step, row_key
+from .sources import ALL, SPLITS, TEST_SPLITS, open_sources, pinned, wanted_columns
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Rows of a source, or of one of its files, and which columns to read. Small, so several processes can share a split."""
+
+    source: Source
+    columns: tuple[str, ...]
+    places: tuple[RowPosition, ...]
+    """The rows in the order of `steps`."""
+    start: int = 0
+    """Position of the source's first row, in the numbering of `places`."""
+    split: str = ""
+    """The split of its steps."""
+
+    def steps(self) -> Iterator[Step]:
+        """Raises DatasetError when a file cannot be read, or no longer has the rows that `places` names."""
+        rows = self.source.rows(self.columns, [place.position - self.start for place in self.places])
+        for place, row in zip(self.places, rows, strict=True):
+            # `places` come from a first reading: a stream that shuffles anew each time would give wrong histories
+            if row_key(row) != place.key:
+                expected = f"{place.key} as row {place.position} of {self.source.name}"
+                raise DatasetError("dataset", expected, f"{row_key(row)}: it gives other rows when read again")
+            step = read_step(row, place, self.source.folder, RAW_HTML in self.columns, self.source.has_pages)
+            yield replace(step, split=self.split)
+
+    def by_file(self) -> list[Shard]:
+        """The same rows, one shard a file, each file's rows as they are stored. A source without files stays whole."""
+        if not isinstance(self.source, Files):
+            return [self]
+        shards, start = [], 0
+        for path in self.source.paths:
+            file = replace(self.source, paths=(path,))
+            stop = start + file.count()
+            inside = [place for place in self.places if start <= place.position < stop]
+            places = tuple(sorted(inside, key=lambda place: place.position))
+            if places:
+                shards.append(replace(self, source=file, places=places, start=start))
+            start = stop
+        return shards
+
+    def without_pictures(self) -> Shard:
+        """The same rows, each with the fault `no_screenshot`: most of a row's bytes are its picture."""
+        return replace(
+            self, columns=tuple(name for name in self.columns if name not in ("screenshot", FINAL_SCREENSHOT))
+        )
+
+
+def _shard(source: Source, places: Sequence[RowPosition], split: str, raw_html: bool = False) -> Shard:
+    """All these rows, in this order."""
+    return Shard(source, tuple(wanted_columns(source, raw_html)), tuple(places), split=split)
 
 
 @dataclass(frozen=True)
@@ -88,7 +139,7 @@ class Split:
         """
         for (source, plan), split in zip(self._plans, self._names, strict=False):
             wanted = plan if keys is None else [place for place in plan if place.step_key in keys]
-            yield from whole(source, wanted, self.raw_html, split).steps()
+            yield from _shard(source, wanted, split, self.raw_html).steps()
 
     def steps_by_task(self) -> Iterator[list[Step]]:
         return (list(group) for _, group in groupby(self.steps(), key=lambda step: step.annotation_id))
@@ -99,7 +150,7 @@ class Split:
         Unless `pictures`, none is read, so every step has the fault `no_screenshot`. Within a part, rows come as they are stored.
         """
         named = zip(self._plans, self._names, strict=False)
-        shards = [whole(source, plan, split=split) for (source, plan), split in named]
+        shards = [_shard(source, plan, split) for (source, plan), split in named]
         return [part for shard in shards for part in (shard if pictures else shard.without_pictures()).by_file()]
 
     def only(self, tasks: Collection[str]) -> Split:
