@@ -42,10 +42,7 @@ FIND_MS = 2_000
 CLICKED = frozenset({"a", "button", "summary", "label", "li", "td"})
 TYPED = frozenset({"input", "textarea"})
 TEXT_TYPES = frozenset({"text", "search", "email", "tel", "url", "number", "password"})
-_IS_MET = """(e, [x, y]) => {
-  const met = e.getRootNode().elementFromPoint(x, y);
-  return met !== null && (e.contains(met) || (met.contains(e) && met !== document.body && met !== document.documentElement));
-}"""
+_IS_MET = (Path(__file__).parent / "is_met.js").read_text(encoding="utf-8")
 _HAS_FOCUS = "(e) => e === document.activeElement"
 T = TypeVar("T")
 Ask = Callable[[Coroutine[Any, Any, T]], T]
@@ -264,9 +261,7 @@ class _Running:
         if problem:
             pass
         elif self._options.pilot == ORACLE and recorded is not None and ideal is None:
-            if not helps:
-                problem = self._carry_out(session, move)
-            elif self._options.helped:
+            if helps and self._options.helped:
                 problem, helped = self._help(session, recorded), True
             else:
                 problem = self._carry_out(session, move)
@@ -331,9 +326,8 @@ class _Running:
         if not self._speaker.whole and box is not None:
             middle, height = box["y"] + box["height"] / 2, session.size[1]
             if not 0 <= middle < height:
-                scroll = Act(
-                    "scroll", None, "up" if middle < 0 else "down", {"direction": "up" if middle < 0 else "down"}
-                )
+                way = "up" if middle < 0 else "down"
+                scroll = Act("scroll", None, way, {"direction": way})
                 if self._speaker.can_say(scroll) and not self._is_stuck():
                     return [], scroll, view.step(operation=operation)
         hit = same_box(target, session.devtools)

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from seeact_offline.dataset.recorded import PageState
-from seeact_offline.live.acting import FORMATTED, SCROLL, ActFailed, Deed, entry_like, keys_of
+from seeact_offline.live.acting import FORMATTED, ActFailed, Deed, entry_like, keys_of, scroll_of
 from seeact_offline.live.pages import NodeKey, PageView, page_view
 from seeact_offline.recorder.cleaning import Node, xml_text
 from seeact_offline.recorder.observing import accessibility_tree
@@ -201,18 +201,10 @@ def _writing(page: GymPage, deed: Deed) -> Iterator[str]:
 
 
 def _scrolling(page: GymPage, deed: Deed) -> str:
-    width, height = page.view.size
-    direction = str(deed.extra.get("direction") or deed.text or "down")
-    to = deed.extra.get("to")
     # an agent's step is of its own window, which may be larger than this one
-    size = min(float(deed.extra.get("pixels") or SCROLL), width if direction in ("left", "right") else height)
-    dx = {"left": -size, "right": size}.get(direction, 0.0)
-    dy = {"up": -size, "down": size}.get(direction, 0.0)
-    if to is not None and deed.point is not None:
-        # a finger that moves up scrolls down
-        dx, dy = deed.point[0] - to[0], deed.point[1] - to[1]
-    place = deed.point or (width / 2, min(height, page.window[1]) / 2)
-    return _call("scroll_at", *_rounded(place), *_rounded((dx, dy)))
+    _, *way = scroll_of(deed, page.view.size)
+    place = deed.point or (page.view.size[0] / 2, min(page.view.size[1], page.window[1]) / 2)
+    return _call("scroll_at", *_rounded(place), *_rounded(way))
 
 
 def _element(page: GymPage, deed: Deed) -> tuple[Node | None, Node | None]:

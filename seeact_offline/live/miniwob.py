@@ -75,32 +75,7 @@ RECIPES: Mapping[str, Recipe] = {
 }
 """Tasks that builtin/oracle knows."""
 
-_BEGIN = """([seed, most]) => {
-  const query = document.getElementById('query'), goal = document.createDocumentFragment();
-  const people = ['reward-display', 'click-canvas', 'sync-task-cover'].map((id) => document.getElementById(id));
-  const hide = () => {
-    core.clearTimer();
-    document.body.removeEventListener('click', core.canvasDrawClick);
-    goal.append(...query.childNodes);
-    for (const part of people) part.remove();
-  };
-  // the pages' own functions look for these parts
-  const shown = (own) => (...given) => {
-    query.replaceChildren(goal);
-    document.body.append(...people);
-    try { return own.apply(core, given); } finally { hide(); }
-  };
-  for (const name of ['getUtterance', 'startEpisodeReal', 'endEpisode']) core[name] = shown(core[name]);
-  hide();
-  Math.seedrandom(seed);
-  core.EPISODE_MAX_TIME = most;
-  core.startEpisodeReal();
-  core.isBegun = true;
-}"""
-_GOAL = (
-    "() => { const goal = core.getUtterance(); return String(goal.utterance ?? goal).replace(/\\s+/g, ' ').trim(); }"
-)
-_REWARD = "() => window.core?.isBegun ? [Number(WOB_RAW_REWARD_GLOBAL), Boolean(WOB_DONE_GLOBAL)] : null"
+_PAGE = (Path(__file__).parent / "miniwob.js").read_text(encoding="utf-8")
 
 
 def html_folder() -> Path:
@@ -173,9 +148,9 @@ class Miniwob(Place):
 
     def begin(self, session: LiveSession) -> TaskScript:
         name, _, seed = session.task.annotation_id.rpartition(".")
-        session.page.evaluate(_BEGIN, [page_seed(int(seed)), EPISODE_MS])
+        session.page.evaluate(_PAGE, ["begin", page_seed(int(seed)), EPISODE_MS])
         session.page.wait_for_function("() => WOB_TASK_READY")
-        goal: str = session.page.evaluate(_GOAL)
+        goal: str = session.page.evaluate(_PAGE, ["goal"])
         actions: tuple[Action, ...] = ()
         if self._presses_submit:
             if session.page.locator(SUBMIT_BUTTON).count():
@@ -188,7 +163,7 @@ class Miniwob(Place):
         """A raw reward above 0 is a success. Another page, tab or address ends the episode without one."""
         if session.tab != 0 or session.page.url != session.start:
             return Judgement(False, True, 0.0)
-        found = session.tried(lambda: session.page.evaluate(_REWARD))
+        found = session.tried(lambda: session.page.evaluate(_PAGE, ["reward"]))
         if found is None:
             return Judgement(False, True, 0.0)
         raw, is_over = found

@@ -54,16 +54,8 @@ TRIES = 5
 """Times that a state check is tried: a page that is being replaced destroys the context in which it is evaluated."""
 _MEASURE = f"(inWindow) => JSON.stringify([({MEASURE})(inWindow), [innerWidth, innerHeight], [scrollX, scrollY]])"
 """As a text, which Playwright hands over 30 times as fast as the objects."""
-STILL = """() => new Promise((done) => {
-  let timer = setTimeout(finish, 100);
-  const most = setTimeout(finish, 3000);
-  const watch = new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(finish, 100); });
-  watch.observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
-  function finish() { clearTimeout(timer); clearTimeout(most); watch.disconnect(); done(); }
-})"""
-"""Waits until the page has changed nothing for 100 ms, at most three seconds: jQuery's and Raphael's animations last up to 1.5."""
 T = TypeVar("T")
-_ACTING = (Path(__file__).parent / "acting.js").read_text(encoding="utf-8")
+_ACTING, _STILL = ((Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("acting.js", "still.js"))
 
 
 def refusal(address: str) -> str:
@@ -285,7 +277,7 @@ class LiveSession:
             with suppress(TooLong):
                 settle_quietly(page)
                 if self._clock_runs:
-                    page.evaluate(STILL)
+                    page.evaluate(_STILL)
             self._await_tabs()
             # a tab may have been opened meanwhile
             if page == self.page:

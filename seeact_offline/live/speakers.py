@@ -129,9 +129,8 @@ class WebSpeaker:
         self._asked = asked if asked.texts else None
         reply = asked.texts[-1] if asked.texts else ""
         if asked.act is None or asked.answer.failure in CORRECTED:
-            return Move(
-                reply, answer=asked.answer, failure=asked.answer.failure or DECLINED, detail=asked.answer.detail
-            )
+            failure = asked.answer.failure or DECLINED
+            return Move(reply, answer=asked.answer, failure=failure, detail=asked.answer.detail)
         act, answer, element = asked.act, asked.answer, None
         point, node = None, None
         if isinstance(act.place, str):
@@ -243,14 +242,8 @@ class ElementSpeaker(Speaker):
         kinds = {"TYPE": "type", "SELECT": "select"}
         node = None if decision.element_id is None else view.node(decision.element_id)
         deed = Deed(kinds.get(decision.op, "click"), None if node else result.point, node, decision.value)  # type: ignore[arg-type]
-        move = Move(
-            reply,
-            (deed,),
-            f"{decision.op}{f': {decision.value}' if decision.value else ''}",
-            "",
-            answer,
-            decision.element_id,
-        )
+        said = f"{decision.op}{f': {decision.value}' if decision.value else ''}"
+        move = Move(reply, (deed,), said, "", answer, decision.element_id)
         # as SeeAct tells it
         return replace(move, said=" ".join(history_line(view, move).split()))
 
