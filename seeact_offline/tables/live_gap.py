@@ -52,12 +52,13 @@ FIGURES = {"offline0": "Offline 0", "offline1": "Offline 1", "live": "Live", "re
 """The figures of a pair, with their titles."""
 OFFLINE = ("offline0", "offline1")
 NO_REPRODUCTION = (
-    "No reproduction of the paper's online figures: the websites of browse are small, and success is the state of a page, not a"
-    " person's judgement on a live website."
+    "No reproduction of the paper's online figures, which are a person's judgement on live websites: the bundled ones are small, and"
+    " success there is the state of a page."
 )
 MEANINGS = (
     "Offline 0 and 1: tasks with no failing step, or at most one, when every step is asked about on its recorded page. Live: tasks whose"
-    " state held where the agent stopped; ever reached: it held after some action."
+    " state held where the agent stopped, or which, without a check, a person or a judge finds done; ever reached: the state held after"
+    " some action."
 )
 UNAIDED = "An oracle's episode in which a recorded act was carried out in place of its own counts as not solved, for offline nothing helps."
 _EXPECTED = "episodes of browse, and runs of eval by the same agent and model"
