@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -310,7 +311,11 @@ def test_an_interrupted_run_says_so_and_nothing_else(tmp_path: Path) -> None:
             "--model", "openai/m", "--base-url", server.base_url, "--out", str(tmp_path / "run"),
         ]  # fmt: skip
         env = {**os.environ, "OPENAI_API_KEY": "none", "PYTHONPATH": str(REPO)}
-        begun = subprocess.Popen(words, env=env, start_new_session=True, stderr=subprocess.PIPE, text=True)
+        # a shell that starts the tests in the background has told them to ignore it
+        listening = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+        begun = subprocess.Popen(
+            words, env=env, start_new_session=True, stderr=subprocess.PIPE, text=True, preexec_fn=listening
+        )
         while not server.requests:
             assert begun.poll() is None
             time.sleep(0.1)
