@@ -60,6 +60,9 @@ parent, child or sibling; its box's centre lies in a positive's box, or in the f
 class SeeActError(Exception):
     """Base of every error that this project raises on purpose."""
 
+    status = 2
+    """Exit status of a command that it ends."""
+
 
 class InputError(SeeActError):
     """Something the user named cannot be used: one sentence, and the exit status is 2.
@@ -107,6 +110,12 @@ def did_you_mean(got: str, expected: str) -> str:
         heads = [name.partition("/")[0] for name in names]
         near = [] if head in heads else [f"{one}/{rest}" for one in get_close_matches(head.lower(), heads, 1, LIKE)]
     return f"; did you mean {near[0]}?" if near else ""
+
+
+class Diverged(InputError):
+    """A training whose loss is no number at its end, or above that of its first step."""
+
+    status = 1
 
 
 class UnusedOption(InputError):

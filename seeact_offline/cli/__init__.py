@@ -126,7 +126,8 @@ def _run_verb(words: Sequence[str]) -> int:
     try:
         return int(args.run(args))
     except SeeActError as error:
-        return report_error(format_error(error, args.verb_parser), args.debug)
+        report_error(format_error(error, args.verb_parser), args.debug)
+        return error.status
     except ModuleNotFoundError as error:
         return report_missing_package(error)
     except KeyboardInterrupt:

@@ -20,6 +20,7 @@ from seeact_offline.runs.options import (
     COUNT,
     FROM_0,
     POSITIVE,
+    SEED,
     SHARE,
     defaults_of,
     help_of,
@@ -55,6 +56,7 @@ def reader(read: Callable[[str], T]) -> Callable[[str], T]:
 
 positive_int: Callable[[str], int] = reader(POSITIVE.read)
 count: Callable[[str], int] = reader(COUNT.read)
+seed: Callable[[str], int] = reader(SEED.read)
 positive_float: Callable[[str], float] = reader(ABOVE_0.read)
 non_negative_float: Callable[[str], float] = reader(FROM_0.read)
 share: Callable[[str], float] = reader(SHARE.read)

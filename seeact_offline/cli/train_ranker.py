@@ -68,7 +68,7 @@ def _add_recipe(parser: argparse.ArgumentParser) -> None:
     recipe.add_argument(
         "--bf16", action=argparse.BooleanOptionalAction, default=None, help="compute in bfloat16 (default: on a GPU)"
     )
-    recipe.add_argument("--seed", type=options.count, metavar="N", help="0 unless given")
+    recipe.add_argument("--seed", type=options.seed, metavar="N", help="0 unless given")
     recipe.add_argument("--threads", type=options.positive_int, metavar="N", help="of torch")
 
 

@@ -43,6 +43,8 @@ class Number:
 
 POSITIVE = Number(int, 1, "a whole number of at least 1")
 COUNT = Number(int, 0, "a whole number of at least 0")
+SEED = Number(int, 0, "a whole number from 0 to 4,294,967,295", most=2**32 - 1)
+"""Numpy's generators take no larger one."""
 ABOVE_0 = Number(float, sys.float_info.min, "a number above 0")
 FROM_0 = Number(float, 0.0, "a number of at least 0")
 SHARE = Number(float, 0.0, "a share from 0 to 1, such as 0.3", most=1.0)

@@ -43,6 +43,8 @@ AVERAGED: Mapping[str, str] = {**STEP_FIELDS, "ceiling": "reachable"}
 T = TypeVar("T", bound=msgspec.Struct)
 EPISODES = "episodes.jsonl"
 """The file by which a folder of `browse` is known."""
+RECORD, EVALUATION = "training/record.json", "evaluation"
+"""The file by which the folder of a trained model is known, and the folder in it of its runs."""
 _EXPECTED = "a run folder with a results.json, or a folder of such"
 OWN_WORDS = frozenset({"label", "tags", "metadata"})
 """Settings that are names and remarks of the user alone."""
@@ -275,16 +277,24 @@ def _find(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
         folders = run_folders(path)
         done = [folder for folder in folders if (folder / "results.json").is_file()]
         unfinished += [folder for folder in folders if folder not in done]
-        if not done:
+        if not done and (path / RECORD).is_file():
+            unfinished.append(path)
+        elif not done:
             raise InputError("runs", _EXPECTED, str(path))
         found |= {folder.resolve(): folder for folder in done if folder.resolve() not in found}
+    if not found:
+        sentence = f"{unfinished[0]} holds a model that was not evaluated; run `eval --model hf/{unfinished[0]}` first"
+        raise InputError("runs", sentence=sentence)
     return list(found.values()), unfinished
 
 
 def run_folders(path: Path) -> list[Path]:
-    """The folder of a run, or those in a folder: in the order of the file that lists them, if there is one, else by name."""
+    """The folder of a run, or those in a folder: in the order of the file that lists them, if there is one, else by name. Of a trained model: those of
+    its evaluation."""
     if (path / "results.json").is_file() or (path / "predictions.jsonl").is_file():
         return [path]
+    if (path / RECORD).is_file():
+        return run_folders(path / EVALUATION)
     # `score --out` writes no manifest
     marks = ("manifest.json", "steps.jsonl")
     folders = {child.name: child for child in sorted(path.glob("*/")) if any((child / one).is_file() for one in marks)}

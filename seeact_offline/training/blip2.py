@@ -173,6 +173,8 @@ def _take_language(model: Any, processor: Any, folder: Path, loading: Mapping[st
     if foreign is not None:
         raise InputError("language", "the tokenizer of the base", f"{folder}, which has {foreign!r} at another place")
     taken = load_model(T5ForConditionalGeneration, folder, "language", **loading)
+    if config.vocab_size < own.vocab_size:
+        _add_rows(taken, model.language_model)
     weights = taken.state_dict()
     for name, old in model.language_model.state_dict().items():
         shape = tuple(weights[name].shape) if name in weights else None
@@ -180,6 +182,17 @@ def _take_language(model: Any, processor: Any, folder: Path, loading: Mapping[st
             raise InputError("language", f"{name} of shape {tuple(old.shape)}, as in the base", f"{shape} in {folder}")
     # not its state: weights in 4 bits cannot be copied
     model.language_model = taken
+
+
+def _add_rows(taken: Any, own: Any) -> None:
+    """Gives a T5 the base's rows of tokens that it lacks, such as that of a picture."""
+    import torch
+
+    n_tokens = taken.config.vocab_size
+    taken.resize_token_embeddings(own.config.vocab_size, mean_resizing=False)
+    with torch.no_grad():
+        for part in ("get_input_embeddings", "get_output_embeddings"):
+            getattr(taken, part)().weight[n_tokens:] = getattr(own, part)().weight[n_tokens:]
 
 
 # --- batches ---

@@ -46,6 +46,8 @@ def check_packages(recipe: Recipe, running: Running, more: Mapping[str, str] = M
         raise _missing("lora", "`lora`", "peft", "lora")
     if recipe.quantised:
         _check_quantised()
+    if running.bf16:
+        check_bf16()
     for name in running.report_to:
         if name not in REPORTERS:
             raise InputError("report_to", f"one of {', '.join(REPORTERS)}", name)
@@ -70,6 +72,14 @@ def _check_quantised() -> None:
             raise InputError(
                 "quantised", sentence=f"`quantised` needs a model that each GPU holds whole; launch without {name}"
             )
+
+
+def check_bf16() -> None:
+    """Raises InputError without a GPU: a processor computes slower in bfloat16, and worse."""
+    import torch
+
+    if not torch.cuda.is_available():
+        raise InputError("bf16", sentence="`bf16` needs a GPU of CUDA, and torch sees none")
 
 
 def _check_attention(name: str) -> None:

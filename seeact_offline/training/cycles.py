@@ -31,6 +31,7 @@ from seeact_offline.runs.model_settings import ModelSettings, model_settings
 from seeact_offline.runs.run import Run, load_run
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted
+from seeact_offline.tables.table_input import RECORD
 from seeact_offline.training.attempts import AskedRun, Exploration, explore
 from seeact_offline.training.baseline import FineTuning
 from seeact_offline.training.bases import base_folder
@@ -42,7 +43,7 @@ from seeact_offline.training.improvement_figure import improvement_png
 from seeact_offline.training.improvement_report import OFFLINE, improvement_report, n_not_run
 from seeact_offline.training.separation import check_separate
 from seeact_offline.training.trainer import last_checkpoint
-from seeact_offline.training.tuning import RECORD, fine_tune
+from seeact_offline.training.tuning import fine_tune
 from seeact_offline.training.vlm import check_vlm, checked_processor, checked_template
 from seeact_offline.training.web_agent_tuning import ASKED, BASELINE, check_train_steps
 from seeact_offline.trajectories.dialogue_files import GOLD

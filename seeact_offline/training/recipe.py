@@ -13,13 +13,15 @@ from typing import Any
 
 from seeact_offline.ranking.rankers import PUBLISHED
 from seeact_offline.records import InputError
-from seeact_offline.runs.options import ABOVE_0, COUNT, FROM_0, POSITIVE, Number, option, words_of
+from seeact_offline.runs.options import ABOVE_0, COUNT, FROM_0, POSITIVE, SEED, Number, option, words_of
 
 RECIPE, MACHINE = "recipe", "machine"
 """Groups of options."""
 
 THREADS = Number(int, 1, "a whole number from 1 to 1,024", most=1024)
 """With some thousands, a system may start no more, and the first library that needs one fails."""
+TOKENS = Number(int, 2, "a whole number from 2 to 16,384", most=16_384)
+"""A T5's attention grows with the square: of a question of 16,384 tokens, a layer of FLAN-T5-base takes 13 GB for it."""
 NEW_TOKENS = 50
 """Most tokens of an answer, in evaluation."""
 HARD_SHARE = 0.8
@@ -53,9 +55,9 @@ class Recipe:
     weight_decay: float = option(0.0, "{default} as MindAct published", group=RECIPE, number=FROM_0, metavar="X")
     clip: float = 1.0
     """Largest norm of the gradients."""
-    max_context: int = option(512, "tokens of a page; {default}", group=RECIPE, number=POSITIVE, metavar="N")
+    max_context: int = option(512, "tokens of a page; {default}", group=RECIPE, number=TOKENS, metavar="N")
     """The end of longer markup is cut off."""
-    max_question: int = option(512, "of the rest of a question; {default}", group=RECIPE, number=POSITIVE, metavar="N")
+    max_question: int = option(512, "of the rest of a question; {default}", group=RECIPE, number=TOKENS, metavar="N")
     lora: int | None = option(
         None, "train matrices of this rank, by peft; vlm 16", group=RECIPE, number=POSITIVE, metavar="RANK"
     )
@@ -70,7 +72,7 @@ class Recipe:
     group_by_length: bool | None = option(
         None, "batches of questions of like length: less padding", group=RECIPE, read=bool
     )
-    seed: int = option(0, "{default} unless given", group=RECIPE, number=COUNT, metavar="N")
+    seed: int = option(0, "{default} unless given", group=RECIPE, number=SEED, metavar="N")
     # fmt: on
 
     def __post_init__(self) -> None:
@@ -84,8 +86,6 @@ class Recipe:
             raise InputError(
                 "quantised", sentence="`quantised` needs `lora`, as 4-bit weights are not trained themselves"
             )
-        if self.max_question < 2:
-            raise InputError("max_question", "a number of at least 2", str(self.max_question))
         if not 2 <= self.choices <= 5:
             raise InputError("choices", "2 to 5, as answers are read up to F", str(self.choices))
 

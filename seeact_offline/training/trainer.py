@@ -23,7 +23,7 @@ from filelock import FileLock
 
 from seeact_offline.files.whole import replace_text
 from seeact_offline.models.hf_folder import has_safetensors, holds_weights
-from seeact_offline.records import InputError
+from seeact_offline.records import Diverged, InputError
 from seeact_offline.replies.elimination_answer import read_answer
 from seeact_offline.runs.folder import check_no_run
 from seeact_offline.runs.ranking import JOURNAL
@@ -225,11 +225,12 @@ def train(
 ) -> tuple[Mapping[str, float], ...]:
     """Trains the trainer's model, saves it and its tokenizer or processor into `out`, and returns the Trainer's log.
 
-    `resume`: from the last checkpoint in `out`. `reload`: as in `save_model`.
+    `resume`: from the last checkpoint in `out`. `reload`: as in `save_model`. Raises Diverged.
     """
     checkpoint = last_checkpoint(out) if resume else None
     trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     history = tuple(dict(entry) for entry in trainer.state.log_history)
+    check_loss(history, trainer.state.best_model_checkpoint)
     weights = None
     if trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled:
         # all processes send their shares; the first holds the whole, on the CPU
@@ -241,6 +242,21 @@ def train(
     trainer.accelerator.wait_for_everyone()
     trainer.accelerator.end_training()
     return history
+
+
+def check_loss(history: Sequence[Mapping[str, float]], best: str | None) -> None:
+    """Raises Diverged by the Trainer's log. `best`: the checkpoint with the lowest loss, if there is one."""
+    losses = [entry["loss"] for entry in history if "loss" in entry]
+    # single batches vary
+    end = float(np.mean(losses[-max(1, len(losses) // 10) :])) if losses else 0.0
+    if np.isfinite(end) and (len(losses) < 2 or end <= losses[0]):
+        return
+    what = f"ended at {end:.3g}, above the {losses[0]:.3g} of its first step" if np.isfinite(end) else "is no number"
+    kept = f"; {best} had the lowest" if best else ""
+    raise Diverged(
+        "learning_rate",
+        sentence=f"the training diverged, and no model is saved: its loss {what}{kept}; lower `learning_rate`, and name another `out`",
+    )
 
 
 def save_model(
@@ -402,6 +418,15 @@ def report_progress(trainer: Any, progress: TrainingProgress) -> Any:
 
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
             progress.log(logs)
+            # a loss that is no number stays none
+            control.should_training_stop |= not np.isfinite(logs.get("loss", 0.0))
+
+        def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            losses = [entry["loss"] for entry in state.log_history if "loss" in entry]
+            if losses and (state.best_metric is None or losses[-1] < state.best_metric):
+                # so that it outlives those that come after it
+                state.best_metric = losses[-1]
+                state.best_model_checkpoint = str(Path(args.output_dir) / f"checkpoint-{state.global_step}")
 
     trainer.remove_callback(transformers.PrinterCallback)
     trainer.add_callback(Tells())
@@ -445,6 +470,8 @@ def arguments(kind: Any, asked: FineTuning, evaluates: bool, **more: Any) -> Any
         eval_strategy=when["save_strategy"] if evaluates else "no",
         logging_strategy="steps",
         logging_steps=running.log_every,
+        logging_first_step=True,
+        logging_nan_inf_filter=False,
         report_to=list(running.report_to),
         disable_tqdm=True,
         remove_unused_columns=False,

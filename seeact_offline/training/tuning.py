@@ -35,6 +35,7 @@ from seeact_offline.runs.run import Run
 from seeact_offline.runs.selection import selected_split
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import Extent, data_in_words
+from seeact_offline.tables.table_input import EVALUATION, RECORD
 from seeact_offline.training.baseline import PROMPTS, Baseline, FineTuning, OpenBaseline, find_baseline
 from seeact_offline.training.card import SAMPLE, Card, render
 from seeact_offline.training.checks import check_settings
@@ -59,11 +60,8 @@ from seeact_offline.training.trainer import (
 from seeact_offline.training.training_rows import RowCounts, held_out_tasks, open_rows, parts_of, prepare, prepared
 
 DATA = "data"
-RECORD = "training/record.json"
 CARD = "README.md"
 CURVE = "learning_curve.png"
-EVALUATION = "evaluation"
-"""Folder of the finished runs, one a split, in the trained model's folder."""
 NAMED_PACKAGES = ("seeact-offline", "torch", "transformers", "accelerate", "datasets", "tokenizers")
 
 

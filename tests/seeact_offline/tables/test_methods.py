@@ -68,6 +68,16 @@ def test_a_folder_of_runs_is_its_runs_by_name_or_as_its_list_has_them(tmp_path: 
     assert [path.name for path in find_runs([tmp_path])] == (["b", "a"] if listed else ["a", "b"])
 
 
+def test_a_trained_model_is_the_runs_of_its_evaluation_and_without_one_is_named(tmp_path: Path) -> None:
+    for name in ("evaluated", "plain"):
+        (tmp_path / name / "training").mkdir(parents=True)
+        (tmp_path / name / "training/record.json").write_text("{}")
+    run = make_run(tmp_path / "evaluated/evaluation/cross_task")
+    assert find_runs([tmp_path / "evaluated", tmp_path / "plain"]) == [run]
+    with pytest.raises(InputError, match="plain holds a model that was not evaluated; run `eval --model hf/"):
+        find_runs([tmp_path / "plain"])
+
+
 def test_a_run_named_twice_is_there_once(tmp_path: Path) -> None:
     run = make_run(tmp_path / "a")
     assert len(TableInput("2", [run, tmp_path], tmp_path).runs) == 1

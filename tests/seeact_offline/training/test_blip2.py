@@ -153,6 +153,22 @@ def test_the_language_part_is_that_of_the_t5_named_and_all_else_is_the_bases(bas
         assert torch.equal(weights, plain[name]) == (not name.startswith("language_model.")) or weights.std() == 0, name
 
 
+def test_a_language_part_without_a_picture_s_row_gets_the_bases(base: Path, t5: Path, tmp_path: Path) -> None:
+    from transformers import T5ForConditionalGeneration
+
+    short = T5ForConditionalGeneration.from_pretrained(t5)
+    n_tokens = short.config.vocab_size - 1
+    short.resize_token_embeddings(n_tokens)
+    shutil.copytree(t5, tmp_path / "short", ignore=shutil.ignore_patterns("*.safetensors", "config.json"))
+    short.save_pretrained(tmp_path / "short")
+    plain, opened = (
+        open_blip2(base, **own).model.language_model.get_input_embeddings().weight
+        for own in ({}, {"language": tmp_path / "short"})
+    )
+    assert torch.equal(opened[:n_tokens], short.get_input_embeddings().weight)
+    assert torch.equal(opened[n_tokens:], plain[n_tokens:])
+
+
 def refusal(argument: str, *given: Any, **options: Any) -> InputError:
     with pytest.raises(InputError) as caught:
         open_blip2(*given, **options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from seeact_offline.cli import main
 from seeact_offline.dataset import open_split
@@ -88,6 +90,7 @@ def in_two_shards(base: Path, folder: Path) -> Path:
 WITHOUT_BITSANDBYTES = pytest.mark.skipif(
     find_spec("bitsandbytes") is not None, reason="bitsandbytes is installed, and works on some machines"
 )
+WITHOUT_A_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 REFUSED = [
     ("--baseline web-agent --small", "name files of dialogues with --dialogues", ""),
     ("--baseline web-agent --small --dialogues NOWHERE", "NOWHERE does not exist; name files of dialogues with --dialogues", ""),
@@ -108,6 +111,7 @@ REFUSED = [
     ("--small --attention owner/kernel", "--attention: expected one of eager, ", "got owner/kernel"),
     ("--small --attention flash_attention_2", "--attention flash_attention_2 needs ", "GPU"),
     ("--base T5 --attention flex_attention --batch 9 --per-device 2", "--per-device: expected a number that divides the 9", ""),
+    pytest.param("--small --bf16", "--bf16 needs a GPU", "torch sees none", marks=WITHOUT_A_GPU),
     ("--small --batch 9 WORLD_SIZE=2", "--batch: expected a number that 2 devices share evenly, got 9", ""),
     ("--small --batch 8 --per-device 3 WORLD_SIZE=2", "--per-device: expected a number that divides the 4 of each", "got 3"),
     ("--small --dataset TRAIN --evaluate cross_domain", "--evaluate: expected splits to evaluate that there are ", "cross_domain"),
@@ -175,6 +179,39 @@ def test_a_file_of_options_obeys_the_exclusions_of_the_command_line(
         main([verb, *typed.split(), "--config", str(file), "--out", str(tmp_path / "out")])
     assert ended.value.code == 2
     assert capsys.readouterr().err.splitlines()[-1] == f"error: {sentence.replace('FILE', str(file))}"
+
+
+NUMBERS = {
+    "finetune --seed 4294967296": "a whole number from 0 to 4,294,967,295",
+    "train-ranker --seed 4294967296": "a whole number from 0 to 4,294,967,295",
+    "improve --model hf/x --seed 4294967296": "a whole number from 0 to 4,294,967,295",
+    "finetune --max-context 100000": "a whole number from 2 to 16,384",
+}
+
+
+@pytest.mark.parametrize(("words", "wanted"), NUMBERS.items())
+def test_numbers_with_which_no_training_runs_are_refused(
+    words: str, wanted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*words.split(), "--out", str(tmp_path / "out")])
+    assert ended.value.code == 2
+    *_, option, value = words.split()
+    assert f"error: {option}: expected {wanted}, got {value}; " in capsys.readouterr().err
+
+
+def test_a_training_that_diverges_ends_with_status_1_and_keeps_its_best_checkpoint(
+    places: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = "finetune --evaluate none --epochs 3 --draws 4 --batch 8 --learning-rate 50 --base".split()
+    out = tmp_path / "out"
+    assert main([*command, str(places["T5"]), "--dataset", str(places["DATA"]), "--out", str(out)]) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("error: the training diverged, and no model is saved: its loss ")
+    assert error.endswith("; lower --learning-rate, and name another --out")
+    (kept,) = re.findall(r"(\S+) had the lowest", error)
+    assert (Path(kept) / "model.safetensors").is_file()
+    assert not (out / "model.safetensors").exists()
 
 
 def test_a_folder_with_a_checkpoint_of_another_configuration_names_what_to_delete(
