@@ -12,17 +12,21 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
+from zipfile import is_zipfile
 
 import numpy as np
 from filelock import FileLock
+from safetensors import SafetensorError, safe_open
 
 from seeact_offline.files.whole import replace_text
 from seeact_offline.models.hf_folder import has_safetensors, holds_weights
+from seeact_offline.models.hf_loading import quiet
 from seeact_offline.records import InputError
 from seeact_offline.replies.elimination_answer import read_answer
 from seeact_offline.runs.folder import check_no_run
@@ -36,13 +40,14 @@ from seeact_offline.training.training_rows import EpochRows, LengthGroupedOrder
 
 T = TypeVar("T")
 CHECKPOINTS = "checkpoints"
+DATA = "data"
 IGNORED = -100
 """The label of tokens outside an answer."""
 ON_CPU = 4
 """Questions at once on a CPU. With more, each takes longer: their attention no longer fits into caches."""
 IDENTITY = "training/recipe.json"
 """All that the weights depend on: a training is resumed only with the same. Not beside the weights, whose settings identify the model."""
-LOCK = "data/.lock"
+LOCK = f"{DATA}/.lock"
 """Held by the process that prepares a training in the folder."""
 STATE = "trainer_state.json"
 """The last file of a checkpoint that the Trainer writes."""
@@ -90,14 +95,13 @@ def check_out(out: Path, identity: Mapping[str, Any], resume: bool, is_whole: bo
             "resume" if resume else "out",
             sentence=f"{out} was begun with another configuration: {got}; name another folder, or delete {out} to begin anew",
         )
+    if checkpoint is None:
+        sentence = f"{out} holds a trained model and no checkpoint to `resume`; name another folder"
+        raise InputError("resume" if resume else "out", sentence=sentence)
     if not resume:
         raise InputError(
             "out",
             sentence=f"{out} holds a training; name another folder, or use `resume`, or delete {out} to begin anew",
-        )
-    if checkpoint is None:
-        raise InputError(
-            "resume", sentence=f"{out} holds a trained model and no checkpoint to `resume`; name another folder"
         )
 
 
@@ -107,11 +111,16 @@ def is_trained(out: Path) -> bool:
 
 
 def claim_out(out: Path, identity: Mapping[str, Any]) -> None:
-    """Marks the folder as that of this training; what another one without a checkpoint had ranked for itself goes."""
+    """Marks the folder as that of this training; what another one without a checkpoint had ranked for itself goes, and checkpoints
+    that were not written to their end."""
     file = out / IDENTITY
     if file.exists() and _claimed(out) != json.loads(json.dumps(identity)):
         for name in OF_CLAIM:
             (out / name).unlink(missing_ok=True)
+    for checkpoint in (out / CHECKPOINTS).glob("checkpoint-*"):
+        # the Trainer counts it among those it keeps
+        if not _is_whole(checkpoint):
+            shutil.rmtree(checkpoint)
     file.parent.mkdir(parents=True, exist_ok=True)
     replace_text(file, json.dumps(identity, indent=2) + "\n")
 
@@ -132,11 +141,18 @@ def last_checkpoint(out: Path) -> Path | None:
 
 
 def _is_whole(checkpoint: Path) -> bool:
+    tensors = [*checkpoint.rglob("*.safetensors")]
     try:
         json.loads((checkpoint / STATE).read_text("utf-8"))
-    except (OSError, ValueError):
+        for path in tensors:
+            # it compares the file's length with its header
+            with safe_open(path, "numpy"):
+                pass
+    except (OSError, ValueError, SafetensorError):
         return False
-    return True
+    # FSDP and DeepSpeed keep shares of the weights in folders; torch writes zip files, whose directory is at their end
+    has_weights = bool(tensors) or any(path.is_dir() for path in checkpoint.iterdir())
+    return has_weights and all(map(is_zipfile, checkpoint.rglob("*.pt*")))
 
 
 def is_main_process() -> bool:
@@ -158,6 +174,20 @@ def prepared_once(out: Path, is_done: Callable[[], bool]) -> Iterator[None]:
     lock.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(lock):
         yield
+
+
+def save_once(folder: Path, out: Path, seed: int, make: Callable[[], Iterable[Any]]) -> None:
+    """Lets one process save the parts of a base with random weights, which depend on the seed alone. `folder`: in `out`, named by all that
+    the parts are made of."""
+    import torch
+
+    with prepared_once(out, folder.exists):
+        if not folder.exists():
+            with quiet(), TemporaryDirectory(dir=out) as draft, torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                for part in make():
+                    part.save_pretrained(Path(draft) / "base")
+                (Path(draft) / "base").rename(folder)
 
 
 @contextmanager

@@ -14,7 +14,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from seeact_offline.cli.finetune import _stopped
 from seeact_offline.dataset import TEST_SPLITS, open_split
@@ -139,6 +141,7 @@ def test_a_training_that_is_stopped_says_what_is_saved(tmp_path: Path) -> None:
     checkpoint.mkdir(parents=True)
     assert "nothing of the training is saved" in _stopped(tmp_path)
     (checkpoint / trainer.STATE).write_text("{}")
+    save_file({"weight": np.zeros(1)}, checkpoint / "model.safetensors")
     assert f"{checkpoint} is saved" in _stopped(tmp_path)
 
 
