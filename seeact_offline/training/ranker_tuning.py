@@ -40,6 +40,7 @@ from seeact_offline.scoring.report import counted
 from seeact_offline.training.checks import check_installed
 from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.trainer import (
+    CHECKPOINTS,
     DATA,
     check_out,
     claim_out,
@@ -145,7 +146,7 @@ def train_ranker(asked: RankerTraining, watch: Watch | None = None) -> TrainingR
         base = _base_folder(asked.base) if isinstance(asked.base, str) else _small_base(asked, identity, groups, watch)
         trial = _read_trial(asked, watch) if is_main_process() else []
         watch.note("loading the model")
-        with room_to_write(asked.out), TrainingProgress(watch) as progress:
+        with room_to_write(asked.out, CHECKPOINTS), TrainingProgress(watch) as progress:
 
             def begin(total: int, done: int) -> None:
                 watch.note(f"training: {counted(total - done, 'step')} of the optimizer")

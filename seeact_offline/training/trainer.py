@@ -191,8 +191,9 @@ def save_once(folder: Path, out: Path, seed: int, make: Callable[[], Iterable[An
 
 
 @contextmanager
-def room_to_write(out: Path) -> Iterator[None]:
-    """Turns a full disk, as each library puts it, into one sentence with the path. Raises InputError."""
+def room_to_write(out: Path, part: str = "") -> Iterator[None]:
+    """Turns a full disk, as each library puts it, into one sentence with the path; that of this part of the folder where the library
+    names none. Raises InputError."""
     try:
         yield
     # safetensors, torch and pyarrow each have errors of their own
@@ -200,7 +201,7 @@ def room_to_write(out: Path) -> Iterator[None]:
         reason = _unwritten(error, out)
         if not reason:
             raise
-        place = getattr(error, "filename", None) or out
+        place = getattr(error, "filename", None) or out / part
         checkpoint = last_checkpoint(out)
         again = (
             "without `resume` begins anew" if checkpoint is None else f"with `resume` continues from {checkpoint.name}"

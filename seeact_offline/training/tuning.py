@@ -133,7 +133,7 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
             trainer = model.trainer(maker, open_rows(asked.out / DATA), progress)
             return train(trainer, asked.out, resume, reload)
 
-    with room_to_write(asked.out / CHECKPOINTS):
+    with room_to_write(asked.out, CHECKPOINTS):
         history = train_what_fits(attempt, asked)
     tuned = FineTuningResult(asked.out, made, history, time.monotonic() - began)
     # the trained model is loaded once more for its evaluation
