@@ -135,9 +135,9 @@ def train_ranker(asked: RankerTraining, watch: Watch | None = None) -> TrainingR
         watch.note(f"preparing the texts of {extent(split)}")
         with room_to_write(asked.out), prepared_once(asked.out, lambda: prepared(folder, identity) is not None):
             claim_out(asked.out, identity)
-            with watch.counting(len(split.keys), "preparing texts", "steps") as told:
+            with watch.counting(len(split.keys), "preparing texts", "steps") as listener:
                 maker = GroupTexts(settings.distinct_negatives)
-                made = prepare(parts_of(split), maker, folder, identity, asked.processes, told)
+                made = prepare(parts_of(split), maker, folder, identity, asked.processes, listener)
         watch.note(f"{counted(made.steps, 'step')} to train on; left out: {made.reasons}")
         if not made.steps:
             sentence = f"no step of {asked.split} gives pairs to train on; name another `split`"

@@ -111,16 +111,11 @@ def is_trained(out: Path) -> bool:
 
 
 def claim_out(out: Path, identity: Mapping[str, Any]) -> None:
-    """Marks the folder as that of this training; what another one without a checkpoint had ranked for itself goes, and checkpoints
-    that were not written to their end."""
+    """Marks the folder as that of this training; what another one without a checkpoint had ranked for itself goes."""
     file = out / IDENTITY
     if file.exists() and _claimed(out) != json.loads(json.dumps(identity)):
         for name in OF_CLAIM:
             (out / name).unlink(missing_ok=True)
-    for checkpoint in (out / CHECKPOINTS).glob("checkpoint-*"):
-        # the Trainer counts it among those it keeps
-        if not _is_whole(checkpoint):
-            shutil.rmtree(checkpoint)
     file.parent.mkdir(parents=True, exist_ok=True)
     replace_text(file, json.dumps(identity, indent=2) + "\n")
 

@@ -326,8 +326,8 @@ def test_a_group_that_gives_no_pairs_is_not_trained_on(
 ) -> None:
     """One without a positive; with distinct negatives also one that has none but twins of a positive, or none at all."""
     group = PairGroup("find", positives, negatives)
-    found = [group.trainable(is_distinct) for is_distinct in (False, True)]
-    assert [kept and kept.negatives for kept in found] == [as_published, distinct]
+    trainable = [group.trainable(is_distinct) for is_distinct in (False, True)]
+    assert [kept and kept.negatives for kept in trainable] == [as_published, distinct]
 
 
 def test_a_warmup_without_end_is_refused() -> None:
