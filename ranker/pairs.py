@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +24,24 @@ class PairGroup:
     def texts(self) -> tuple[str, ...]:
         return self.positives + self.negatives
 
-    def without_twins(self) -> PairGroup:
-        """Drops negatives that read like a positive: such a pair would be labelled both ways."""
+    def trainable(self, distinct: bool) -> PairGroup | None:
+        """The group that pairs are drawn from; None where it gives none.
+
+        `distinct`: without negatives that read like a positive, whose pairs would be labelled both ways, and with at least one other.
+        """
+        if not distinct or not self.positives:
+            return self if self.positives else None
         positives = set(self.positives)
-        return dataclasses.replace(self, negatives=tuple(text for text in self.negatives if text not in positives))
+        negatives = tuple(text for text in self.negatives if text not in positives)
+        return dataclasses.replace(self, negatives=negatives) if negatives else None
+
+
+class Groups(Protocol):
+    """A sequence of groups, which may be read one at a time."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, place: int, /) -> PairGroup: ...
 
 
 class Pair(NamedTuple):
@@ -43,18 +56,21 @@ class Pair(NamedTuple):
 class EpochPairs:
     """A map-style data set whose pairs are drawn anew each epoch, only from the seed, the epoch and the group's position."""
 
-    def __init__(self, groups: Sequence[PairGroup], negatives: int, seed: int, distinct: bool = False) -> None:
+    def __init__(self, groups: Groups, negatives: int, seed: int, distinct: bool = False) -> None:
         """`negatives`: how many are drawn per group and epoch. `distinct`: none twice; a group with fewer gives all of them."""
         self._groups, self._negatives, self._seed, self._distinct = groups, negatives, seed, distinct
+        self._epoch = -1
         self.set_epoch(0)
 
     def set_epoch(self, epoch: int) -> None:
         """`epoch`: from 0."""
-        self._pairs = [
-            pair
-            for place, group in enumerate(self._groups)
-            for pair in self._draw(group, random.Random(f"{self._seed}/{epoch}/{place}"))
-        ]
+        if epoch != self._epoch:
+            self._epoch = epoch
+            self._pairs = [
+                pair
+                for place in range(len(self._groups))
+                for pair in self._draw(self._groups[place], random.Random(f"{self._seed}/{epoch}/{place}"))
+            ]
 
     def __len__(self) -> int:
         return len(self._pairs)

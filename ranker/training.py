@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import json
+import math
 import os
 import shutil
 import time
@@ -21,11 +22,8 @@ from typing import Any
 
 from ranker.checkpoint import PairOrder, open_base
 from ranker.errors import RankerError
-from ranker.pairs import EpochPairs, Pair, PairGroup
-from ranker.small_model import SmallModel, build_small, train_tokenizer
+from ranker.pairs import EpochPairs, Groups, Pair
 from ranker.trial import TrialGroup, model_scores, report_trial
-
-__all__ = ["SMALL", "PairGroup", "SmallModel", "TrainingResult", "TrainingSettings", "TrialGroup", "train"]
 
 CHECKPOINTS = "checkpoints"
 """The folder of an unfinished training's last epoch."""
@@ -66,6 +64,15 @@ class TrainingSettings:
     threads: int | None = None
     """CPU threads of torch; None: torch's default."""
 
+    def check(self) -> None:
+        """Raises RankerError for a batch that the processes cannot share evenly, and for a warmup without end."""
+        parts = _n_processes() * self.accumulate
+        if self.batch % parts:
+            wanted = f"a number that divides into {parts} parts, one for each device and accumulated batch"
+            raise RankerError("batch", wanted, str(self.batch))
+        if not 0 <= self.warmup_epochs < self.epochs:
+            raise RankerError("warmup_epochs", f"less than {self.epochs} epochs", str(self.warmup_epochs))
+
 
 SMALL = TrainingSettings(learning_rate=5e-4, max_tokens=256)
 
@@ -84,50 +91,39 @@ class TrainingResult:
 
 
 def train(
-    groups: Sequence[PairGroup],
-    out: str | Path,
-    settings: TrainingSettings | None = None,
+    groups: Groups,
+    out: Path,
+    settings: TrainingSettings,
     *,
-    base: str | Path | SmallModel = "microsoft/deberta-v3-base",
-    resume: bool = False,
+    base: str | Path,
+    checkpoint: Path | None = None,
+    begin: Callable[[int, int], None] = lambda total, done: None,
+    advance: Callable[[], None] = lambda: None,
     tell: Callable[[str], None] = lambda text: None,
-    advance: Callable[[int, int], None] = lambda done, total: None,
+    check: Callable[[Sequence[Mapping[str, float]], str | None], None] = lambda history, best: None,
     trial: Sequence[TrialGroup] = (),
 ) -> TrainingResult:
     """Trains a checkpoint with one logit into the folder `out`, with its tokenizer, and `pair_order` in its config.
 
-    `base`: a checkpoint's folder or hub id, or the shape of a small model to train from scratch, including its tokenizer, from
-    the texts of `groups`. Groups without a positive are dropped. `resume` continues from the last epoch in `out`; a finished
-    training leaves nothing to resume. `tell` is called with a few lines per epoch, `advance` with the optimizer's steps so far and
-    their total, at the beginning and after each. `trial`: groups that are not trained on, whose recall is told after each epoch.
-    Raises RankerError.
+    `groups`: at least one, and each as `PairGroup.trainable` leaves it. `base`: a checkpoint's folder or hub id. `checkpoint`: one of an
+    earlier call, under CHECKPOINTS in `out`, that the training continues from. `begin` is called with the optimizer's steps and those done
+    before, `advance` after each step, `tell` with a few lines per epoch, `check` with the Trainer's log and its best checkpoint before the model is saved: where
+    that raises, the checkpoints stay. `trial`: groups that are not trained on, whose recall is told
+    after each epoch. Raises RankerError.
     """
-    settings, out, started = settings or TrainingSettings(), Path(out), time.monotonic()
-    parts = int(os.environ.get("WORLD_SIZE", "1")) * settings.accumulate
-    if settings.batch % parts:
-        wanted = f"a number that divides into {parts} parts, one for each device and accumulated batch"
-        raise RankerError("batch", wanted, str(settings.batch))
-    if not 0 <= settings.warmup_epochs < settings.epochs:
-        raise RankerError("warmup_epochs", f"less than {settings.epochs} epochs", str(settings.warmup_epochs))
-    if (out / "model.safetensors").exists() and not resume:
-        raise RankerError("out", "a folder without a model", f"{out}, which holds one already")
-    last = _last_checkpoint(out) if resume else None
-    if resume:
-        if last is None:
-            raise RankerError("resume", f"a checkpoint under {out / CHECKPOINTS}", "none")
+    settings.check()
+    started = time.monotonic()
+    if checkpoint is not None:
         # as if the earlier call had never ended
         with suppress(OSError, ValueError):
             started -= float((out / CHECKPOINTS / SECONDS).read_text("utf-8"))
-    used, needed = [group for group in groups if group.positives], "a positive text"
-    if settings.distinct_negatives:
-        used = [group for group in (group.without_twins() for group in used) if group.negatives]
-        needed = "a positive and a negative text"
-    if not used:
-        raise RankerError("groups", f"at least one with {needed}", "none")
     _prepare_torch(settings)
-    model, tokenizer = _open_base(base, used)
+    try:
+        model, tokenizer = open_base(base)
+    except RankerError as error:
+        raise RankerError("base", error.expected, error.got) from error
     model.config.pair_order = settings.pair_order
-    pairs = EpochPairs(used, settings.negatives, settings.seed, settings.distinct_negatives)
+    pairs = EpochPairs(groups, settings.negatives, settings.seed, settings.distinct_negatives)
     trainer = _make_trainer(model, tokenizer, pairs, settings, out)
     score = partial(
         model_scores,
@@ -141,13 +137,19 @@ def train(
         if trial:
             tell(report_trial(score, trial))
 
-    trainer.add_callback(_make_callback(pairs, out, started, tell, advance, report))
-    trainer.train(resume_from_checkpoint=last)
-    result = TrainingResult(out, tuple(trainer.state.log_history), time.monotonic() - started, len(used))
+    trainer.add_callback(_make_callback(pairs, out, started, begin, advance, tell, report))
+    trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    check(trainer.state.log_history, trainer.state.best_model_checkpoint)
+    result = TrainingResult(out, tuple(trainer.state.log_history), time.monotonic() - started, len(groups))
     if trainer.is_world_process_zero():
         _save(trainer.model, tokenizer, result, settings)
         _drop_checkpoints(out)
     return result
+
+
+def _n_processes() -> int:
+    """Processes that train together, as the launcher says."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def _prepare_torch(settings: TrainingSettings) -> None:
@@ -159,18 +161,6 @@ def _prepare_torch(settings: TrainingSettings) -> None:
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
     set_seed(settings.seed)
-
-
-def _open_base(base: str | Path | SmallModel, groups: Sequence[PairGroup]) -> tuple[Any, Any]:
-    """The model to start from, in float32, and its tokenizer."""
-    if isinstance(base, SmallModel):
-        texts = (text for group in groups for text in (group.query, *group.texts))
-        tokenizer = train_tokenizer(texts, base.vocab_size, base.max_tokens)
-        return build_small(base, tokenizer), tokenizer
-    try:
-        return open_base(base)
-    except RankerError as error:
-        raise RankerError("base", error.expected, error.got) from error
 
 
 def _make_trainer(model: Any, tokenizer: Any, pairs: EpochPairs, settings: TrainingSettings, out: Path) -> Any:
@@ -200,8 +190,9 @@ def _make_callback(
     pairs: EpochPairs,
     out: Path,
     started: float,
+    begin: Callable[[int, int], None],
+    advance: Callable[[], None],
     tell: Callable[[str], None],
-    advance: Callable[[int, int], None],
     report: Callable[[], None],
 ) -> Any:
     """A callback of the Trainer that draws each epoch's pairs, reports progress, and notes the seconds beside a checkpoint.
@@ -212,28 +203,44 @@ def _make_callback(
 
     class Callback(transformers.TrainerCallback):  # type: ignore[misc]
         def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            self.on_step_end(args, state, control)
+            if state.is_world_process_zero:
+                begin(state.max_steps, state.global_step)
 
         def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             pairs.set_epoch(round(state.epoch or 0))
 
         def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             if state.is_world_process_zero:
-                advance(state.global_step, state.max_steps)
+                advance()
 
         def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             if state.is_world_process_zero:
                 report()
 
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+            stop_without_loss(control, logs)
             if state.is_world_process_zero:
                 tell(", ".join(f"{name} {value:.4g}" for name, value in logs.items() if isinstance(value, int | float)))
 
         def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            mark_best(args, state)
             if state.is_world_process_zero:
                 (out / CHECKPOINTS / SECONDS).write_text(f"{time.monotonic() - started:.1f}\n", "utf-8")
 
     return Callback()
+
+
+def stop_without_loss(control: Any, logs: Mapping[str, float]) -> None:
+    """Ends a training whose loss is no number, and stays none."""
+    control.should_training_stop |= not math.isfinite(logs.get("loss", 0.0))
+
+
+def mark_best(args: Any, state: Any) -> None:
+    """Lets the checkpoint just saved outlive those after it if its loss is the lowest."""
+    losses = [entry["loss"] for entry in state.log_history if "loss" in entry]
+    if losses and (state.best_metric is None or losses[-1] < state.best_metric):
+        state.best_metric = losses[-1]
+        state.best_model_checkpoint = str(Path(args.output_dir) / f"checkpoint-{state.global_step}")
 
 
 def collate(pairs: Sequence[Pair], tokenizer: Any, settings: TrainingSettings, together: int) -> dict[str, Any]:
@@ -260,11 +267,10 @@ def _arguments(settings: TrainingSettings, folder: Path) -> Any:
     cuda = torch.cuda.is_available()
     # Ampere and later, which have tf32 too
     is_new = cuda and torch.cuda.is_bf16_supported(including_emulation=False)
-    devices = int(os.environ.get("WORLD_SIZE", "1"))
     return TrainingArguments(
         output_dir=str(folder),
         num_train_epochs=settings.epochs,
-        per_device_train_batch_size=settings.batch // (devices * settings.accumulate),
+        per_device_train_batch_size=settings.batch // (_n_processes() * settings.accumulate),
         gradient_accumulation_steps=settings.accumulate,
         learning_rate=settings.learning_rate,
         weight_decay=settings.weight_decay,
@@ -280,6 +286,8 @@ def _arguments(settings: TrainingSettings, folder: Path) -> Any:
         save_strategy="epoch",
         save_total_limit=1,
         logging_strategy="epoch",
+        logging_first_step=True,
+        logging_nan_inf_filter=False,
         report_to=["tensorboard"] if importlib.util.find_spec("tensorboard") else [],
         disable_tqdm=True,
         remove_unused_columns=False,
@@ -296,14 +304,6 @@ def _drop_checkpoints(out: Path) -> None:
     (folder / SECONDS).unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
-
-
-def _last_checkpoint(out: Path) -> str | None:
-    """The folder of the last epoch that was finished and saved."""
-    from transformers.trainer_utils import get_last_checkpoint
-
-    folder = out / CHECKPOINTS
-    return get_last_checkpoint(str(folder)) if folder.is_dir() else None
 
 
 def _save(model: Any, tokenizer: Any, result: TrainingResult, settings: TrainingSettings) -> None:

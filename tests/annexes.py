@@ -18,7 +18,7 @@ ANNEXES = {
     "web_agents": Annex(),
     "trajectories": Annex(verbs=("agreement", "judge", "reward")),
     "recorder": Annex(verbs=("record",)),
-    "training": Annex(verbs=("finetune", "improve"), may_import=("web_agents", "trajectories")),
+    "training": Annex(verbs=("finetune", "improve", "train_ranker"), may_import=("web_agents", "trajectories")),
     "live": Annex(verbs=("browse",), may_import=("web_agents", "trajectories", "recorder")),
     "viewer": Annex(verbs=("view",), may_import=("trajectories",)),
     "cluster": Annex(),

@@ -68,4 +68,4 @@ def test_the_core_works_without_an_annex(annex: str, whole: bytes, tmp_path: Pat
     printed = check(root, tmp_path / "run", *CORE_TESTS)
     assert (tmp_path / "run" / "predictions.jsonl").read_bytes() == whole
     assert "compare" in printed
-    assert not set(verbs) & set(re.findall(r"^ +([a-z-]+) ", printed, re.MULTILINE))
+    assert not {verb.replace("_", "-") for verb in verbs} & set(re.findall(r"^ +([a-z-]+) ", printed, re.MULTILINE))

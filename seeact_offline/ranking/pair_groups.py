@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from ranker.checkpoint import folder_digest, open_base
 from ranker.errors import RankerError
 from ranker.pairs import PairGroup
-from ranker.training import SMALL, SmallModel, TrainingResult, TrainingSettings, TrialGroup, train
+from ranker.small_model import SmallModel, build_small, train_tokenizer
+from ranker.training import SMALL, TrainingResult, TrainingSettings, mark_best, stop_without_loss, train
+from ranker.trial import TrialGroup
 from seeact_offline.ranking.texts import ranker_input
 from seeact_offline.records import Step
 
@@ -16,14 +19,20 @@ __all__ = [
     "TrainingResult",
     "TrainingSettings",
     "TrialGroup",
+    "build_small",
+    "folder_digest",
+    "mark_best",
+    "open_base",
+    "stop_without_loss",
     "to_group",
     "to_trial",
     "train",
+    "train_tokenizer",
 ]
 
 
 def to_group(step: Step) -> PairGroup:
-    """The texts of the step's candidates, positive and negative."""
+    """The texts of the step's candidates, positive and negative. Raises RowError for a page without texts of all."""
     given = ranker_input(step)
     right = [given.texts[c.backend_node_id] for c in step.candidates if c.is_positive]
     wrong = [given.texts[c.backend_node_id] for c in step.candidates if not c.is_positive]

@@ -39,9 +39,7 @@ def n_processes() -> int:
 
 def check_packages(recipe: Recipe, running: Running, more: Mapping[str, str] = MappingProxyType({})) -> None:
     """Raises InputError for a package, or a GPU, that is needed and not there. `more`: as in `check_settings`."""
-    for package, extra in {**PACKAGES, **more}.items():
-        if find_spec(package) is None:
-            raise _missing("baseline", "training", package, extra)
+    check_installed("baseline", more)
     if recipe.lora is not None and find_spec("peft") is None:
         raise _missing("lora", "`lora`", "peft", "lora")
     if recipe.quantised:
@@ -54,6 +52,13 @@ def check_packages(recipe: Recipe, running: Running, more: Mapping[str, str] = M
         if find_spec(REPORTERS[name]) is None:
             needed = f"the package {REPORTERS[name]}; install it"
             raise InputError("report_to", sentence=f"`report_to` {name} needs {needed}")
+
+
+def check_installed(argument: str, more: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Raises InputError about `argument` for a package that every training needs. `more`: further ones, each with its extra."""
+    for package, extra in {**PACKAGES, **more}.items():
+        if find_spec(package) is None:
+            raise _missing(argument, "training", package, extra)
 
 
 def _missing(argument: str, user: str, package: str, extra: str) -> InputError:

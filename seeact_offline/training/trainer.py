@@ -12,17 +12,22 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
+from zipfile import is_zipfile
 
 import numpy as np
 from filelock import FileLock
+from safetensors import SafetensorError, safe_open
 
 from seeact_offline.files.whole import replace_text
 from seeact_offline.models.hf_folder import has_safetensors, holds_weights
+from seeact_offline.models.hf_loading import quiet
+from seeact_offline.ranking.pair_groups import mark_best, stop_without_loss
 from seeact_offline.records import Diverged, InputError
 from seeact_offline.replies.elimination_answer import read_answer
 from seeact_offline.runs.folder import check_no_run
@@ -36,13 +41,14 @@ from seeact_offline.training.training_rows import EpochRows, LengthGroupedOrder
 
 T = TypeVar("T")
 CHECKPOINTS = "checkpoints"
+DATA = "data"
 IGNORED = -100
 """The label of tokens outside an answer."""
 ON_CPU = 4
 """Questions at once on a CPU. With more, each takes longer: their attention no longer fits into caches."""
 IDENTITY = "training/recipe.json"
 """All that the weights depend on: a training is resumed only with the same. Not beside the weights, whose settings identify the model."""
-LOCK = "data/.lock"
+LOCK = f"{DATA}/.lock"
 """Held by the process that prepares a training in the folder."""
 STATE = "trainer_state.json"
 """The last file of a checkpoint that the Trainer writes."""
@@ -90,14 +96,13 @@ def check_out(out: Path, identity: Mapping[str, Any], resume: bool, is_whole: bo
             "resume" if resume else "out",
             sentence=f"{out} was begun with another configuration: {got}; name another folder, or delete {out} to begin anew",
         )
+    if checkpoint is None:
+        sentence = f"{out} holds a trained model and no checkpoint to `resume`; name another folder"
+        raise InputError("resume" if resume else "out", sentence=sentence)
     if not resume:
         raise InputError(
             "out",
             sentence=f"{out} holds a training; name another folder, or use `resume`, or delete {out} to begin anew",
-        )
-    if checkpoint is None:
-        raise InputError(
-            "resume", sentence=f"{out} holds a trained model and no checkpoint to `resume`; name another folder"
         )
 
 
@@ -132,11 +137,18 @@ def last_checkpoint(out: Path) -> Path | None:
 
 
 def _is_whole(checkpoint: Path) -> bool:
+    tensors = [*checkpoint.rglob("*.safetensors")]
     try:
         json.loads((checkpoint / STATE).read_text("utf-8"))
-    except (OSError, ValueError):
+        for path in tensors:
+            # it compares the file's length with its header
+            with safe_open(path, "numpy"):
+                pass
+    except (OSError, ValueError, SafetensorError):
         return False
-    return True
+    # FSDP and DeepSpeed keep shares of the weights in folders; torch writes zip files, whose directory is at their end
+    has_weights = bool(tensors) or any(path.is_dir() for path in checkpoint.iterdir())
+    return has_weights and all(map(is_zipfile, checkpoint.rglob("*.pt*")))
 
 
 def is_main_process() -> bool:
@@ -160,9 +172,24 @@ def prepared_once(out: Path, is_done: Callable[[], bool]) -> Iterator[None]:
         yield
 
 
+def save_once(folder: Path, out: Path, seed: int, make: Callable[[], Iterable[Any]]) -> None:
+    """Lets one process save the parts of a base with random weights, which depend on the seed alone. `folder`: in `out`, named by all that
+    the parts are made of."""
+    import torch
+
+    with prepared_once(out, folder.exists):
+        if not folder.exists():
+            with quiet(), TemporaryDirectory(dir=out) as draft, torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                for part in make():
+                    part.save_pretrained(Path(draft) / "base")
+                (Path(draft) / "base").rename(folder)
+
+
 @contextmanager
-def room_to_write(out: Path) -> Iterator[None]:
-    """Turns a full disk, as each library puts it, into one sentence with the path. Raises InputError."""
+def room_to_write(out: Path, part: str = "") -> Iterator[None]:
+    """Turns a full disk, as each library puts it, into one sentence with the path; that of this part of the folder where the library
+    names none. Raises InputError."""
     try:
         yield
     # safetensors, torch and pyarrow each have errors of their own
@@ -170,7 +197,7 @@ def room_to_write(out: Path) -> Iterator[None]:
         reason = _unwritten(error, out)
         if not reason:
             raise
-        place = getattr(error, "filename", None) or out
+        place = getattr(error, "filename", None) or out / part
         checkpoint = last_checkpoint(out)
         again = (
             "without `resume` begins anew" if checkpoint is None else f"with `resume` continues from {checkpoint.name}"
@@ -418,15 +445,10 @@ def report_progress(trainer: Any, progress: TrainingProgress) -> Any:
 
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
             progress.log(logs)
-            # a loss that is no number stays none
-            control.should_training_stop |= not np.isfinite(logs.get("loss", 0.0))
+            stop_without_loss(control, logs)
 
         def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            losses = [entry["loss"] for entry in state.log_history if "loss" in entry]
-            if losses and (state.best_metric is None or losses[-1] < state.best_metric):
-                # so that it outlives those that come after it
-                state.best_metric = losses[-1]
-                state.best_model_checkpoint = str(Path(args.output_dir) / f"checkpoint-{state.global_step}")
+            mark_best(args, state)
 
     trainer.remove_callback(transformers.PrinterCallback)
     trainer.add_callback(Tells())

@@ -63,6 +63,11 @@ class RowCounts:
             self.cuts + other.cuts,
         )
 
+    @property
+    def reasons(self) -> str:
+        """The reasons of steps left out, in words."""
+        return ", ".join(f"{number} {name}" for name, number in sorted(self.left_out.items())) or "none"
+
     def to_dict(self) -> dict[str, Any]:
         counted = {"steps": self.steps, "held_out_steps": self.held_out_steps, "questions": self.questions}
         return counted | {"left_out": dict(sorted(self.left_out.items())), "cuts": {n: self.cuts[n] for n in CUTS}}
@@ -152,7 +157,7 @@ def prepare(
             made += counts
             for _ in part.places:
                 if told is not None:
-                    told.advance(f"{made.questions:,} questions")
+                    told.advance(f"{made.questions:,} questions" if made.questions else "")
         ready = {"identity": identity, "made": made.to_dict()}
         replace_text(folder / READY, json.dumps(ready, indent=2) + "\n")
     return made

@@ -19,7 +19,6 @@ from functools import partial
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from seeact_offline.dataset import TEST_SPLITS, Split, open_split
@@ -47,6 +46,7 @@ from seeact_offline.training.separation import check_separate
 from seeact_offline.training.small_bases import SmallBase, train_tokenizer
 from seeact_offline.training.trainer import (
     CHECKPOINTS,
+    DATA,
     check_out,
     claim_out,
     free_memory,
@@ -54,12 +54,12 @@ from seeact_offline.training.trainer import (
     prepare_torch,
     prepared_once,
     room_to_write,
+    save_once,
     train,
     train_what_fits,
 )
 from seeact_offline.training.training_rows import RowCounts, held_out_tasks, open_rows, parts_of, prepare, prepared
 
-DATA = "data"
 CARD = "README.md"
 CURVE = "learning_curve.png"
 NAMED_PACKAGES = ("seeact-offline", "torch", "transformers", "accelerate", "datasets", "tokenizers")
@@ -100,12 +100,11 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
     scores = None if asked.scores is None else file_digest(asked.scores)
     identity = {**known, "scores": scores, **opened.identity, **known}
     check_out(asked.out, identity, asked.resume)
-    kept = {**identity, "dataset_version": split.content_digest}
-    with room_to_write(asked.out), prepared_once(asked.out, lambda: prepared(asked.out / DATA, kept) is not None):
+    with room_to_write(asked.out), prepared_once(asked.out, lambda: prepared(asked.out / DATA, identity) is not None):
         claim_out(asked.out, identity)
         maker = opened.maker(held_out, watch)
         with watch.counting(len(split.keys), "preparing questions", "steps") as told:
-            made = prepare(parts_of(split), maker, asked.out / DATA, kept, asked.processes, told)
+            made = prepare(parts_of(split), maker, asked.out / DATA, identity, asked.processes, told)
     _tell_made(made, watch)
     if not made.steps:
         raise InputError("dataset", "steps with a right element to train on", f"none in {split.name}")
@@ -132,7 +131,7 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
             trainer = model.trainer(maker, open_rows(asked.out / DATA), progress)
             return train(trainer, asked.out, resume, reload)
 
-    with room_to_write(asked.out / CHECKPOINTS):
+    with room_to_write(asked.out, CHECKPOINTS):
         history = train_what_fits(attempt, asked)
     tuned = FineTuningResult(asked.out, made, history, time.monotonic() - began)
     # the trained model is loaded once more for its evaluation
@@ -187,22 +186,18 @@ def _tell_published(asked: FineTuning, watch: Watch) -> None:
 
 def _with_base(asked: FineTuning, baseline: Baseline, split: Split, held_out: frozenset[str]) -> FineTuning:
     """The same with the folder of its base: a small one is made in `out`, unless the same was made there before."""
-    import torch
-
-    if not isinstance(asked.base, SmallBase):
+    shape = asked.base
+    if not isinstance(shape, SmallBase):
         return asked
     recipe, pack = asked.resolved_recipe, open_pack(PROMPTS, "mindact", variant="seq2seq")
-    made_of = [asdict(asked.base), recipe.seed, sorted(held_out), split.content_digest, pack.digest]
+    made_of = [asdict(shape), recipe.seed, sorted(held_out), split.content_digest, pack.digest]
     folder = asked.out / f"base-{sha256(json.dumps(made_of).encode()).hexdigest()[:16]}"
-    with prepared_once(asked.out, folder.exists):
-        if not folder.exists():
-            words = words_of(parts_of(split), MultiChoice(recipe, pack, held_out=held_out), asked.processes)
-            tokenizer = train_tokenizer(words, asked.base.vocab_size)
-            with TemporaryDirectory(dir=asked.out) as draft, torch.random.fork_rng(devices=[]):
-                torch.manual_seed(recipe.seed)
-                for part in baseline.small(asked.base, tokenizer):
-                    part.save_pretrained(Path(draft) / "base")
-                (Path(draft) / "base").rename(folder)
+
+    def make() -> tuple[Any, Any]:
+        words = words_of(parts_of(split), MultiChoice(recipe, pack, held_out=held_out), asked.processes)
+        return baseline.small(shape, train_tokenizer(words, shape.vocab_size))
+
+    save_once(folder, asked.out, recipe.seed, make)
     return dataclasses.replace(asked, base=str(folder), recipe=recipe)
 
 
@@ -223,6 +218,7 @@ def _identity(asked: FineTuning, baseline: Baseline, split: Split) -> dict[str, 
         "baseline": asked.baseline,
         **recipe,
         "dataset_fingerprint": split.fingerprint,
+        "dataset_version": split.content_digest,
         "limit": asked.limit,
         **({"base": asdict(asked.base)} if isinstance(asked.base, SmallBase) else {}),
     }
@@ -267,8 +263,7 @@ def _named_as_here(asked: FineTuning) -> Iterator[None]:
 
 
 def _tell_made(made: RowCounts, watch: Watch) -> None:
-    left_out = ", ".join(f"{number} {name}" for name, number in sorted(made.left_out.items()))
-    watch.note(f"{made.steps} steps to train on, {made.held_out_steps} held out; left out: {left_out or 'none'}")
+    watch.note(f"{made.steps} steps to train on, {made.held_out_steps} held out; left out: {made.reasons}")
     lost = made.cuts["targets_lost_in_context"] + made.cuts["targets_lost_in_question"]
     if lost:
         watch.note(f"{lost} of {made.questions} questions lost their right element when they were cut to the limits")
@@ -315,7 +310,7 @@ def _write(
     base = (
         "a small model with random weights" if isinstance(asked.resolved_base, SmallBase) else str(asked.resolved_base)
     )
-    aside = ("baseline", "dataset_fingerprint", "limit", "scores")
+    aside = ("baseline", "dataset_fingerprint", "dataset_version", "limit", "scores")
     card = Card(
         title=f"{baseline.title}, from {base}",
         base=base,

@@ -14,7 +14,8 @@ import pytest
 
 from ranker.errors import RankerError
 from ranker.pairs import EpochPairs, Pair, PairGroup
-from ranker.training import SMALL, SmallModel, TrainingResult, TrainingSettings, collate, train
+from ranker.small_model import SmallModel
+from ranker.training import SMALL, TrainingResult, TrainingSettings, collate, train
 from tests.together import run_together
 
 pytestmark = pytest.mark.slow
@@ -169,10 +170,35 @@ def test_a_long_pair_loses_the_end_of_its_longer_text(tokenizer: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def base(tokenizer: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny model with random weights."""
+    import torch
+
+    from ranker.small_model import build_small
+
+    folder = tmp_path_factory.mktemp("ranker") / "base"
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        build_small(TINY, tokenizer).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("ranker") / "trained"
-    train(groups(), out, dataclasses.replace(QUICK, epochs=6), base=TINY)
+    train(groups(), out, dataclasses.replace(QUICK, epochs=6), base=base)
     return out
+
+
+class Steps:
+    """Steps of the optimizer, as a training counts them."""
+
+    def begin(self, total: int, done: int) -> None:
+        self.total, self.before, self.after = total, done, 0
+
+    def advance(self) -> None:
+        self.after += 1
 
 
 @dataclass(frozen=True)
@@ -181,16 +207,14 @@ class Trained:
 
     result: TrainingResult
     lines: list[str]
-    steps: list[tuple[int, int]]
+    steps: Steps
 
 
 @pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    out, lines, steps = tmp_path_factory.mktemp("ranker") / "quick", list[str](), list[tuple[int, int]]()
+def quick(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    out, lines, steps = tmp_path_factory.mktemp("ranker") / "quick", list[str](), Steps()
     settings = dataclasses.replace(QUICK, learning_rate=6e-3)
-    result = train(
-        groups(4), out, settings, base=TINY, tell=lines.append, advance=lambda done, total: steps.append((done, total))
-    )
+    result = train(groups(4), out, settings, base=base, tell=lines.append, begin=steps.begin, advance=steps.advance)
     return Trained(result, lines, steps)
 
 
@@ -201,10 +225,10 @@ def test_trained_ranker_scores_right_texts_higher(trained: Path) -> None:
     assert scores[1] > scores[0]
 
 
-def test_the_ranker_reads_the_order_it_was_trained_in(trained: Path, tmp_path: Path) -> None:
+def test_the_ranker_reads_the_order_it_was_trained_in(base: Path, trained: Path, tmp_path: Path) -> None:
     from ranker.cross_encoder import CrossEncoderRanker
 
-    train(groups(4), tmp_path, dataclasses.replace(QUICK, epochs=1, pair_order="query-text"), base=TINY)
+    train(groups(4), tmp_path, dataclasses.replace(QUICK, epochs=1, pair_order="query-text"), base=base)
     orders = [CrossEncoderRanker(folder, device="cpu").pair_order for folder in (trained, tmp_path)]
     assert orders == ["text-query", "query-text"]
 
@@ -220,9 +244,8 @@ def test_each_epoch_is_told_in_one_line(quick: Trained) -> None:
     assert not any("\n" in line for line in quick.lines)
 
 
-def test_steps_are_told_from_the_first_moment(quick: Trained) -> None:
-    total = quick.steps[-1][0]
-    assert quick.steps == [(done, total) for done in range(total + 1)]
+def test_each_step_is_counted(quick: Trained) -> None:
+    assert (quick.steps.before, quick.steps.after) == (0, quick.steps.total)
 
 
 def test_the_learning_rate_rises_for_half_an_epoch_and_falls_to_0(quick: Trained) -> None:
@@ -236,18 +259,18 @@ def test_the_end_of_a_training_leaves_no_checkpoints(quick: Trained) -> None:
     assert not (quick.result.folder / "checkpoints").exists()
 
 
-def test_same_seed_gives_the_same_weights(quick: Trained, tmp_path: Path) -> None:
-    train(groups(4), tmp_path, dataclasses.replace(QUICK, learning_rate=6e-3), base=TINY)
+def test_same_seed_gives_the_same_weights(quick: Trained, base: Path, tmp_path: Path) -> None:
+    train(groups(4), tmp_path, dataclasses.replace(QUICK, learning_rate=6e-3), base=base)
     one, two = weights(quick.result.folder), weights(tmp_path)
     assert all(np.array_equal(one[name], two[name]) for name in one)
 
 
-def test_loss_is_the_binary_cross_entropy_of_each_pair(tmp_path: Path) -> None:
+def test_loss_is_the_binary_cross_entropy_of_each_pair(base: Path, tmp_path: Path) -> None:
     """Of one batch in two parts, at a learning rate that leaves the weights as they are."""
     from ranker.cross_encoder import CrossEncoderRanker
 
     settings = dataclasses.replace(QUICK, epochs=1, learning_rate=1e-12, batch=12)
-    result = train(groups(3), tmp_path, settings, base=TINY)
+    result = train(groups(3), tmp_path, settings, base=base)
     pairs = listed(EpochPairs(groups(3), settings.negatives, settings.seed))
     ranker = CrossEncoderRanker(tmp_path, device="cpu")
     scores = np.array([ranker.score(pair.query, [pair.text])[0] for pair in pairs], dtype=float)
@@ -265,21 +288,18 @@ def test_training_starts_from_a_checkpoint(trained: Path, tmp_path: Path) -> Non
     assert all(np.allclose(before[name], after[name], atol=1e-6) for name in before)
 
 
-def test_resume_goes_on_from_the_last_epoch(tmp_path: Path) -> None:
-    out, settings = tmp_path / "ranker", dataclasses.replace(QUICK, epochs=3)
-    killed_after(2, out, settings)
+def test_resume_goes_on_from_the_last_epoch(base: Path, tmp_path: Path) -> None:
+    out, settings, steps = tmp_path / "ranker", dataclasses.replace(QUICK, epochs=3), Steps()
+    killed_after(2, out, settings, base)
     (out / "checkpoints" / "seconds").write_text("1000.0")
-    steps: list[tuple[int, int]] = []
-    result = train(
-        groups(4), out, settings, base=TINY, resume=True, advance=lambda done, total: steps.append((done, total))
-    )
+    (checkpoint,) = (out / "checkpoints").glob("checkpoint-*")
+    result = train(groups(4), out, settings, base=base, checkpoint=checkpoint, begin=steps.begin, advance=steps.advance)
     assert [entry["epoch"] for entry in result.history if "loss" in entry] == [1.0, 2.0, 3.0]
     assert 1000 < result.seconds < 1100
-    each = steps[-1][1] // 3
-    assert steps == [(done, 3 * each) for done in range(each, 3 * each + 1)]
+    assert (steps.before, steps.after) == (steps.total // 3, steps.total // 3 * 2)
 
 
-def killed_after(epochs: int, out: Path, settings: TrainingSettings) -> None:
+def killed_after(epochs: int, out: Path, settings: TrainingSettings, base: Path) -> None:
     """Stops a training while it tells of this epoch, so that only those before are kept."""
     told: list[str] = []
 
@@ -289,48 +309,37 @@ def killed_after(epochs: int, out: Path, settings: TrainingSettings) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(groups(4), out, settings, base=TINY, tell=tell)
-
-
-@pytest.mark.parametrize(("distinct", "n_groups"), [(False, 6), (True, 4)])
-def test_groups_that_give_no_pairs_are_dropped(distinct: bool, n_groups: int, tmp_path: Path) -> None:
-    """Those without a positive; with distinct negatives also those that have none but twins of a positive, or none at all."""
-    empty = PairGroup("find amber", (), ("div amber",))
-    twin, alone = PairGroup("find amber", ("button amber",), ("button amber",)), PairGroup("find", ("button",), ())
-    settings = dataclasses.replace(QUICK, epochs=1, distinct_negatives=distinct)
-    result = train([*groups(4), empty, twin, alone], tmp_path / "ranker", settings, base=TINY)
-    assert result.groups == n_groups
-
-
-NO_POSITIVE = [PairGroup("find amber", (), ("div amber",))]
+        train(groups(4), out, settings, base=base, tell=tell)
 
 
 @pytest.mark.parametrize(
-    ("given", "changes", "resume", "reason"),
+    ("positives", "negatives", "as_published", "distinct"),
     [
-        (groups(4), {"warmup_epochs": 2.5}, False, r"warmup_epochs: expected less than 2 epochs, got 2\.5"),
-        (groups(4), {}, True, "resume: expected a checkpoint under .*, got none"),
-        (NO_POSITIVE, {}, False, "groups: expected at least one with a positive text, got none"),
-        (NO_POSITIVE, {"distinct_negatives": True}, False, "groups: .* a positive and a negative text, got none"),
+        ((), ("div",), None, None),
+        (("button",), (), (), None),
+        (("button",), ("button",), ("button",), None),
+        (("button",), ("button", "div"), ("button", "div"), ("div",)),
     ],
 )
-def test_a_training_that_cannot_begin_is_refused(
-    given: list[PairGroup], changes: dict[str, Any], resume: bool, reason: str, tmp_path: Path
+def test_a_group_that_gives_no_pairs_is_not_trained_on(
+    positives: tuple[str, ...], negatives: tuple[str, ...], as_published: Any, distinct: Any
 ) -> None:
-    with pytest.raises(RankerError, match=reason):
-        train(given, tmp_path / "ranker", dataclasses.replace(QUICK, **changes), base=TINY, resume=resume)
+    """One without a positive; with distinct negatives also one that has none but twins of a positive, or none at all."""
+    group = PairGroup("find", positives, negatives)
+    trainable = [group.trainable(is_distinct) for is_distinct in (False, True)]
+    assert [kept and kept.negatives for kept in trainable] == [as_published, distinct]
 
 
-def test_a_trained_folder_is_not_overwritten(trained: Path) -> None:
-    with pytest.raises(RankerError, match=r"out: expected a folder without a model, got .*, which holds one already"):
-        train(groups(4), trained, QUICK, base=TINY)
+def test_a_warmup_without_end_is_refused() -> None:
+    with pytest.raises(RankerError, match=r"warmup_epochs: expected less than 2 epochs, got 2\.5"):
+        dataclasses.replace(QUICK, warmup_epochs=2.5).check()
 
 
-def test_two_processes_train_as_one_does(tmp_path: Path) -> None:
+def test_two_processes_train_as_one_does(base: Path, tmp_path: Path) -> None:
     from tests.ranker import train_pairs
 
-    train_pairs.run(tmp_path / "one", batch=8)
-    run_together(2, "-m", "tests.ranker.train_pairs", tmp_path / "two", "8")
+    train_pairs.run(base, tmp_path / "one", batch=8)
+    run_together(2, "-m", "tests.ranker.train_pairs", base, tmp_path / "two", "8")
 
     one, two = weights(tmp_path / "one"), weights(tmp_path / "two")
     # the gradient of a key's bias is nothing but rounding

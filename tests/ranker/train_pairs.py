@@ -1,4 +1,4 @@
-"""Run as one of several processes by `test_training`: trains into the folder named, in batches of so many pairs."""
+"""Run as one of several processes by `test_training`: trains from a base into another folder, in batches of so many pairs."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 from ranker.training import train
-from tests.ranker.test_training import QUICK, TINY, groups
+from tests.ranker.test_training import QUICK, groups
 
 
-def run(out: Path, batch: int) -> None:
+def run(base: Path, out: Path, batch: int) -> None:
     settings = dataclasses.replace(QUICK, epochs=2, batch=batch, learning_rate=1e-3)
-    train(groups(8), out, settings, base=TINY)
+    train(groups(8), out, settings, base=base)
 
 
 if __name__ == "__main__":
-    run(Path(sys.argv[1]), int(sys.argv[2]))
+    run(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))

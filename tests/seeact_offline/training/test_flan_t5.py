@@ -14,7 +14,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from seeact_offline.cli.finetune import _stopped
 from seeact_offline.dataset import TEST_SPLITS, open_split
@@ -139,6 +141,7 @@ def test_a_training_that_is_stopped_says_what_is_saved(tmp_path: Path) -> None:
     checkpoint.mkdir(parents=True)
     assert "nothing of the training is saved" in _stopped(tmp_path)
     (checkpoint / trainer.STATE).write_text("{}")
+    save_file({"weight": np.zeros(1)}, checkpoint / "model.safetensors")
     assert f"{checkpoint} is saved" in _stopped(tmp_path)
 
 
@@ -297,21 +300,29 @@ def test_a_training_that_was_killed_before_its_first_checkpoint_begins_again(
 
 
 @pytest.mark.parametrize("part", ["model.safetensors", "optimizer.pt"])
-def test_a_disk_without_room_for_a_checkpoint_is_one_sentence(part: str, dataset: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("done", "again"), [(0, "without `resume` begins anew"), (7, "with `resume` continues from checkpoint-5")]
+)
+def test_a_disk_without_room_for_a_checkpoint_is_one_sentence(
+    part: str, done: int, again: str, dataset: Path, tmp_path: Path
+) -> None:
     """A limit on files fails as a full disk does. safetensors and torch tell of it in their own ways."""
-    base = tiny_models.save_t5(tmp_path / "base")
+    base, out = tiny_models.save_t5(tmp_path / "base"), tmp_path / "out"
+    if done:
+        with pytest.raises(Killed):
+            fine_tune(asked(dataset, out, base=str(base)), KilledAt(done))
     size = (base / "model.safetensors").stat().st_size
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     # the optimizer's state is twice the weights
     resource.setrlimit(resource.RLIMIT_FSIZE, (size - 100 if part == "model.safetensors" else size * 3 // 2, limits[1]))
     try:
         with pytest.raises(InputError) as caught:
-            fine_tune(asked(dataset, tmp_path / "out", base=str(base)))
+            fine_tune(asked(dataset, out, base=str(base), resume=bool(done)))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     place, rest = str(caught.value).split(" cannot be written: ")
-    assert place.startswith(str(tmp_path / "out" / "checkpoints"))
-    assert rest.endswith("; with room there, the same command without `resume` begins anew")
+    assert place.startswith(str(out / "checkpoints"))
+    assert rest.endswith(f"; with room there, the same command {again}")
 
 
 def test_a_corrected_mistake_begins_anew_in_a_folder_without_a_checkpoint(

@@ -223,6 +223,7 @@ def test_a_folder_with_a_checkpoint_of_another_configuration_names_what_to_delet
     (out / IDENTITY).parent.mkdir()
     (out / IDENTITY).write_text(json.dumps({"baseline": "flan-t5", "epochs": 7}))
     (checkpoint / STATE).write_text("{}")
+    shutil.copy(places["T5"] / "model.safetensors", checkpoint)
     for more in ([], ["--resume"]):
         command = ["finetune", "--small", "--dataset", str(places["DATA"]), "--eval-ranker", "bm25", *more]
         assert main([*command, "--out", str(out)]) == 2
