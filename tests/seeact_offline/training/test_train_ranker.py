@@ -20,7 +20,7 @@ from seeact_offline.cli import main, train_ranker
 from seeact_offline.dataset import load_steps, open_split
 from seeact_offline.ranking import candidate_texts
 from seeact_offline.ranking.pair_groups import SMALL, SmallModel, TrainingSettings, to_group
-from seeact_offline.records import InputError
+from seeact_offline.records import Diverged, InputError
 from seeact_offline.training import ranker_tuning
 from seeact_offline.training.ranker_tuning import GroupTexts, RankerTraining, StoredGroups
 from seeact_offline.training.training_rows import parts_of, prepare
@@ -97,7 +97,7 @@ def test_command_trains_a_small_ranker(tmp_path: Path, capsys: pytest.CaptureFix
     assert main([*words.split(), str(tmp_path / "ranker")]) == 0
     out, err = capsys.readouterr()
     assert "trained on" in out
-    begun, reading, *_, tried, _, training, told, _, _ = [line for line in err.splitlines() if " steps  " not in line]
+    begun, reading, *_, tried, _, training, _, told, _, _ = [line for line in err.splitlines() if " steps  " not in line]
     assert begun == f"training a ranker on train of sample, into {tmp_path / 'ranker'}"
     assert re.fullmatch(r"tried after each epoch on 1 step of cross_task, alone and fused with bm25", tried)
     assert re.match(r"recall@10/50 over 1 step: own [\d./]+, own\+bm25 [\d./]+, bm25 [\d./]+$", told)
@@ -111,6 +111,17 @@ def test_command_trains_a_small_ranker(tmp_path: Path, capsys: pytest.CaptureFix
         "training",
         "training.json",
     }
+
+
+def test_a_training_that_diverges_saves_no_ranker_and_keeps_its_best_checkpoint(tmp_path: Path) -> None:
+    asked = RankerTraining(
+        tmp_path / "out", TINY, write_dataset(tmp_path / "data"), settings=dataclasses.replace(QUICK, learning_rate=50.0)
+    )
+    with pytest.raises(Diverged, match="no model is saved: its loss .+; lower `learning_rate`") as caught:
+        ranker_tuning.train_ranker(asked)
+    (kept,) = re.findall(r"(\S+) had the lowest", str(caught.value))
+    assert (Path(kept) / "model.safetensors").is_file()
+    assert not (tmp_path / "out" / "model.safetensors").exists()
 
 
 def test_a_trained_ranker_ranks(tmp_path: Path) -> None:
