@@ -15,7 +15,7 @@ from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.progress import StepProgress, duration
 from seeact_offline.dataset import Split, canonical_split, open_split
-from seeact_offline.files.extras import install_command
+from seeact_offline.files.extras import hide_broken_torchvision, install_command
 from seeact_offline.records import DatasetError, InputError
 from seeact_offline.runs.folder import check_no_run
 from seeact_offline.runs.selection import extent
@@ -78,6 +78,7 @@ def run(args: argparse.Namespace) -> int:
     if missing:
         hint = install_command("train")
         raise InputError("train-ranker", sentence=f"training needs the packages {', '.join(missing)}: run {hint}")
+    hide_broken_torchvision()
     from seeact_offline.ranking.pair_groups import RankerError, SmallModel, train
 
     # only the first of several processes reports

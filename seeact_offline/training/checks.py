@@ -8,7 +8,7 @@ from dataclasses import MISSING, fields
 from importlib.util import find_spec
 from types import MappingProxyType, SimpleNamespace
 
-from seeact_offline.files.extras import install_command
+from seeact_offline.files.extras import hide_broken_torchvision, install_command
 from seeact_offline.models.hf_folder import first_line
 from seeact_offline.records import InputError
 from seeact_offline.training.recipe import Recipe, Running
@@ -26,6 +26,7 @@ def check_settings(recipe: Recipe, running: Running, more: Mapping[str, str] = M
     # the quickest first: the others load torch
     running.each(recipe.batch, n_processes())
     check_packages(recipe, running, more)
+    hide_broken_torchvision()
     if running.attention is not None:
         _check_attention(running.attention)
     if recipe.optimizer is not None:
