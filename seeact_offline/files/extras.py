@@ -36,7 +36,8 @@ def torchvision_command() -> str:
 
     # a build for other processors has an index of its own; PyPI's torch names none
     release, _, build = version("torch").partition("+")
-    index = ["--index-url", f"https://download.pytorch.org/whl/{build}"] if re.fullmatch(r"cpu|cu\d+", build) else []
+    has_index = re.fullmatch(r"cpu|xpu|cu\d+|rocm[\d.]+", build)
+    index = ["--index-url", f"https://download.pytorch.org/whl/{build}"] if has_index else []
     pip = shlex.join([_shown(Path(sys.executable)), "-m", "pip"])
     # pip would keep one of the same version and another build
     return (

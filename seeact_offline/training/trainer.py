@@ -293,7 +293,7 @@ def save_settings(settings: TrainedSettings, out: Path) -> None:
         shutil.copyfile(path, out / path.name)
     config = _in_dtype(json.loads((settings.base / CONFIG).read_text("utf-8")), saved.get("dtype"))
     for part, entries in settings.config.items():
-        config[part] |= entries
+        config[part] = {**config.get(part, {}), **entries}
     _write_json(out / CONFIG, config)
     for path in (out / PROCESSOR, out / PICTURES):
         if settings.pictures and path.is_file():
