@@ -110,6 +110,33 @@ def save_blip2(folder: Path, seed: int = 0) -> Path:
     return _saved(Blip2ForConditionalGeneration, config, processor, folder, seed)
 
 
+def as_on_hub(folder: Path) -> Path:
+    """The folder as transformers 4 wrote the hub's: a T5, a BLIP-2's too, has weights of its own for its scores (`lm_head`), and a Llama
+    other turns of places than the default. What transformers 5 calls otherwise, or infers, is not there."""
+    from safetensors.numpy import load_file, save_file
+
+    config = json.loads((folder / "config.json").read_text())
+    text, weights = config.get("text_config", config), load_file(folder / "model.safetensors")
+    if text["model_type"] == "t5":
+        shared = next(name for name in weights if name.endswith("shared.weight"))
+        weights[shared.replace("shared", "lm_head")] = weights[shared][::-1].copy()
+        del text["scale_decoder_outputs"]
+        config["tie_word_embeddings"] = text["tie_word_embeddings"] = False
+    else:
+        text["rope_theta"] = 10 * text.pop("rope_parameters")["rope_theta"]
+        weights = {
+            name.replace("vision_tower.", "vision_tower.vision_model."): array for name, array in weights.items()
+        }
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    config |= {"torch_dtype": config.pop("dtype"), "transformers_version": "4.23.1"}
+    (folder / "config.json").write_text(json.dumps(config))
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    settings["tokenizer_class"] = "PreTrainedTokenizerFast"
+    settings["additional_special_tokens"] = settings.pop("extra_special_tokens")
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    return folder
+
+
 def _generation(tokenizer: Any, says: str | None) -> dict[str, Any]:
     """Generation settings by which a model always says a text, which becomes a token; None: it says nonsense, and ends soon."""
     if says is None:

@@ -6,8 +6,11 @@ The project is not on PyPI, so that no command may name it as a package: anybody
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -25,6 +28,38 @@ def install_command(extra: str = "") -> str:
         packages = ["-e", f"{_shown(CHECKOUT)}[{extra}]" if extra else _shown(CHECKOUT)]
     # the interpreter's own pip: another on the path may install elsewhere
     return shlex.join([_shown(Path(sys.executable)), "-m", "pip", "install", *packages])
+
+
+def torchvision_command() -> str:
+    """Returns the command that installs the torchvision of the torch that is installed, and leaves torch as it is."""
+    from importlib.metadata import version
+
+    # a build for other processors has an index of its own; PyPI's torch names none
+    release, _, build = version("torch").partition("+")
+    has_index = re.fullmatch(r"cpu|xpu|cu\d+|rocm[\d.]+", build)
+    index = ["--index-url", f"https://download.pytorch.org/whl/{build}"] if has_index else []
+    pip = shlex.join([_shown(Path(sys.executable)), "-m", "pip"])
+    # pip would keep one of the same version and another build
+    return (
+        f"{pip} uninstall -y torchvision && {pip} {shlex.join(['install', f'torch=={release}', 'torchvision', *index])}"
+    )
+
+
+def hide_broken_torchvision() -> None:
+    """Makes transformers do without a torchvision that cannot be imported. Has no effect once transformers is imported.
+
+    transformers looks only whether it is installed, and then imports it for models that need none, too.
+    """
+    if find_spec("torchvision") is None:
+        return
+    try:
+        import_module("torchvision")
+    # of another build than torch, it fails in the middle of its own code, and nobody has listed how
+    except Exception:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        # so Python marks a module that is not to be had
+        sys.modules["torchvision"] = None  # type: ignore[assignment]
 
 
 def _packages(extra: str) -> list[str]:

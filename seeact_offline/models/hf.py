@@ -16,9 +16,9 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from seeact_offline.models.hf_batches import Batches
-from seeact_offline.models.hf_folder import digest, find_folder, settings
+from seeact_offline.models.hf_folder import digest, find_parts, settings
 from seeact_offline.models.hf_generation import Answer, Generator, PreparedBatch
-from seeact_offline.models.hf_loading import DTYPES, LoadingOptions, check_packages, check_processor, running_dtype
+from seeact_offline.models.hf_loading import DTYPES, LoadingOptions, check_packages, check_parts, running_dtype
 from seeact_offline.models.hf_pictures import picture_rule
 from seeact_offline.models.hf_prompts import Prompt, Turn
 from seeact_offline.models.provider import ModelOptions, Provider
@@ -38,8 +38,8 @@ class HFModel(Model):
         self._name, self._options = name, options
         self._loading = loading(options)
         check_packages(self._loading)
-        self._folder = find_folder(name)
-        check_processor(name, self._folder)
+        self._parts = find_parts(name)
+        check_parts(name, self._parts, self._loading)
         self._generator: Generator | None = None
         self._stop = threading.Event()
         self._batches: Batches[Prompt, PreparedBatch, Answer] = Batches(self._prepare, self._answer, self._batch_size)
@@ -77,7 +77,7 @@ class HFModel(Model):
         if self._generator is None:
             options = self._options
             sampling = (options.max_tokens, options.temperature or 0.0)
-            self._generator = Generator(self._name, self._folder, self._loading, *sampling, self._stop)
+            self._generator = Generator(self._name, self._parts, self._loading, *sampling, self._stop)
         return self._generator.prepare(prompts)
 
     def _answer(self, batch: PreparedBatch) -> list[Answer]:
@@ -126,13 +126,14 @@ def _identity(name: str, options: ModelOptions) -> dict[str, Any]:
 
     Raises ModelSpecError as opening does.
     """
-    how = asdict(loading(options))
+    how, parts = asdict(loading(options)), find_parts(name)
     del how["batch_size"], how["device_map"]
     if how["max_input_tokens"] is None:
         del how["max_input_tokens"]
     return {
         "model": "hf",
-        "checkpoint_digest": digest(find_folder(name)),
+        "checkpoint_digest": digest(parts.folder),
+        **({} if parts.adapter is None else {"adapter_digest": digest(parts.adapter)}),
         **how,
         "dtype": running_dtype(loading(options)),
         "max_tokens": options.max_tokens,
@@ -143,7 +144,7 @@ def _identity(name: str, options: ModelOptions) -> dict[str, Any]:
 
 def is_text_to_text(name: str) -> bool:
     """T5 and its like; BLIP-2 with one as its language part. Raises ModelSpecError as opening does."""
-    found = settings(find_folder(name), name)
+    found = settings(find_parts(name).folder, name)
     parts = [found, found.get("text_config")]
     return any(part.get("is_encoder_decoder", False) for part in parts if isinstance(part, dict))
 

@@ -13,7 +13,7 @@ import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from seeact_offline.files import hub
 from seeact_offline.files.digest import cached_file_digest
@@ -28,22 +28,75 @@ SETTINGS = ("*.json", "*.jinja", "*.txt", "*.model")
 INDEX = "model.safetensors.index.json"
 PICKLED_INDEX = "pytorch_model.bin.index.json"
 PROCESSOR, PICTURES = "processor_config.json", "preprocessor_config.json"
+ADAPTER, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+"""LoRA's matrices, as peft writes them beside the name of their base."""
+GGUF = ".gguf"
+"""The ending of llama.cpp's files."""
 SAMPLE_BYTES = 4096
 """The beginning of each tensor that counts for the digest."""
 MAX_JSON_BYTES = 64 * 2**20
 _ELSEWHERE = ("configuration_files", "transformers_weights")
 
 
+class ModelParts(NamedTuple):
+    """The folders of a model."""
+
+    folder: Path
+    """Whole weights: the model's own, or those of an adapter's base."""
+    adapter: Path | None = None
+    """LoRA's matrices, to be added to the weights."""
+
+    @property
+    def processor(self) -> Path:
+        """The folder of the tokenizer or processor: an adapter may bring its own."""
+        brings = self.adapter is not None and (self.adapter / "tokenizer_config.json").is_file()
+        return self.adapter if self.adapter is not None and brings else self.folder
+
+
+def find_parts(name: str) -> ModelParts:
+    """As `find_folder`; or a folder with an adapter, and that of its base."""
+    folder = _located(name)
+    if not (folder / ADAPTER).is_file() or holds_weights(folder):
+        _check(folder, name)
+        return ModelParts(folder)
+    base = _base_of(folder, name)
+    try:
+        return ModelParts(find_folder(base), folder)
+    except ModelSpecError as error:
+        raise ModelSpecError("model", sentence=f"the base of hf/{name} cannot be used: {error.problem}") from None
+
+
 def find_folder(name: str) -> Path:
     """The folder of that name, or the one that keeps the hub's OWNER/NAME or OWNER/NAME@REVISION, downloaded at first use.
 
-    Raises ModelSpecError where there is neither, or what is there is no model that may be loaded.
+    Raises ModelSpecError where there is neither, or what is there is no whole model that may be loaded.
     """
-    folder = Path(os.path.expanduser(name))
-    if not name or not folder.is_dir():
-        folder = _snapshot(name)
+    folder = _located(name)
     _check(folder, name)
     return folder
+
+
+def _located(name: str) -> Path:
+    folder = Path(os.path.expanduser(name))
+    if folder.suffix == GGUF and folder.is_file():
+        raise _is_gguf(name, name)
+    return folder if name and folder.is_dir() else _snapshot(name)
+
+
+def _base_of(adapter: Path, name: str) -> str:
+    """The name of the base in an adapter's settings. Raises ModelSpecError for an adapter that may not be loaded."""
+    content = _json(adapter / ADAPTER, name)
+    entries = content if isinstance(content, dict) else {}
+    kind, base, revision = (entries.get(key) for key in ("peft_type", "base_model_name_or_path", "revision"))
+    if kind != "LORA" or not isinstance(base, str) or not base:
+        wanted = f"a LORA with the name of its base in the {ADAPTER} of hf/{name}"
+        raise ModelSpecError("model", wanted, f"peft_type {kind!r:.80} and base_model_name_or_path {base!r:.80}")
+    # peft imports the module that stands beside it
+    if entries.get("megatron_config") is not None:
+        raise ModelSpecError("model", f"an {ADAPTER} of hf/{name} that names no code", "megatron_config")
+    if not (adapter / ADAPTER_WEIGHTS).is_file():
+        raise ModelSpecError("model", f"the weights of hf/{name} as safetensors", f"no {ADAPTER_WEIGHTS}")
+    return f"{base}@{revision}" if revision else base
 
 
 def settings(folder: Path, name: str) -> dict[str, Any]:
@@ -63,6 +116,11 @@ def picture_settings(folder: Path, name: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def settings_files(folder: Path) -> list[Path]:
+    """Its config and the files of its tokenizer and processor."""
+    return [path for path in _matching(folder, SETTINGS) if path.name not in (INDEX, PICKLED_INDEX)]
+
+
 def digest(folder: Path) -> str:
     """SHA-256, in hex, of the settings' files and of each tensor's name, shape and first 4 KiB.
 
@@ -73,7 +131,7 @@ def digest(folder: Path) -> str:
     for path in _matching(folder, SETTINGS):
         found.update(f"{path.name}\0{path.stat().st_size}\0".encode())
         found.update(path.read_bytes())
-    for path in _matching(folder, WEIGHTS):
+    for path in _matching(folder, (*WEIGHTS, ADAPTER_WEIGHTS)):
         try:
             with path.open("rb") as file:
                 (length,) = struct.unpack("<Q", file.read(8))
@@ -95,6 +153,10 @@ def digest(folder: Path) -> str:
 
 
 def _check(folder: Path, name: str) -> None:
+    if not holds_weights(folder) and (files := _matching(folder, (f"*{GGUF}",))):
+        raise _is_gguf(name, str(files[0]))
+    if (folder / ADAPTER).exists():
+        raise ModelSpecError("model", f"whole weights in hf/{name}", "an adapter, to be merged into its model first")
     if not (folder / "config.json").is_file():
         raise ModelSpecError("model", f"a model's folder with a config.json as hf/{name}", "a folder without one")
     for key, value in _entries(settings(folder, name)):
@@ -103,8 +165,6 @@ def _check(folder: Path, name: str) -> None:
         if kernel or (key in _ELSEWHERE and value is not None):
             wanted = f"a config.json of hf/{name} that names no further files or code"
             raise ModelSpecError("model", wanted, f"{key} {str(value)!r:.80}")
-    if (folder / "adapter_config.json").exists():
-        raise ModelSpecError("model", f"whole weights in hf/{name}", "an adapter, to be merged into its model first")
     missing = _missing_weights(folder, name)
     if missing:
         raise ModelSpecError("model", f"weights of hf/{name} as safetensors, or as tensors in {PICKLED[0]}", missing)
@@ -146,7 +206,12 @@ def _snapshot(name: str) -> Path:
             "model", "hf/ with a model's folder or a hub id OWNER/NAME", f"{name or 'nothing'}, which is no folder"
         )
     with hub.errors_as(ModelSpecError, "model"):
-        return hub.model_folder(name, SETTINGS, WEIGHTS, PICKLED)
+        return hub.model_folder(name, SETTINGS, WEIGHTS, PICKLED, (ADAPTER_WEIGHTS,))
+
+
+def _is_gguf(name: str, file: str) -> ModelSpecError:
+    asked = "ask it by --model openai/NAME --base-url http://localhost:8080/v1"
+    return ModelSpecError("model", sentence=f"hf/{name} is GGUF: serve it by llama-server -m {file}, and {asked}")
 
 
 def first_line(error: BaseException) -> str:

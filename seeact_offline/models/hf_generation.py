@@ -13,10 +13,10 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from seeact_offline.models.failures import truncated
+from seeact_offline.models.hf_folder import ModelParts
 from seeact_offline.models.hf_loading import LoadingOptions, chat_template, load_model, load_processor, quiet
 from seeact_offline.models.hf_prompts import EncodedPrompts, InputLimit, Prompt, PromptEncoder
 from seeact_offline.records import CallError, Completion, Usage
@@ -40,7 +40,7 @@ class Generator:
     def __init__(
         self,
         name: str,
-        folder: Path,
+        parts: ModelParts,
         loading: LoadingOptions,
         max_tokens: int,
         temperature: float,
@@ -55,8 +55,8 @@ class Generator:
         self._stop = stop
         self._name, self._max_tokens, self._temperature = name, max_tokens, temperature
         with quiet():
-            self._kind, self._model = load_model(name, folder, loading)
-            processor = load_processor(name, folder, self._kind)
+            self._kind, self._model = load_model(name, parts, loading)
+            processor = load_processor(name, parts.processor, self._kind)
         self._tokenizer = getattr(processor, "tokenizer", processor)
         self._tokenizer.padding_side = "right" if self._model.config.is_encoder_decoder else "left"
         ends = self._model.generation_config.eos_token_id

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,11 +11,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.files.extras import install_command
+from seeact_offline.files.extras import hide_broken_torchvision, install_command, torchvision_command
 from seeact_offline.models import hf_folder
 from seeact_offline.records import ModelSpecError
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
+OVERFLOWS_IN_FLOAT16 = ("t5", "mt5", "umt5")
+"""Model types whose feed-forward layers exceed the largest number of float16."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +55,12 @@ def nf4_weights(dtype: str) -> Any:
     return BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=dtype)
 
 
-def load_model(name: str, folder: Path, loading: LoadingOptions) -> tuple[str, Any]:
+def load_model(name: str, parts: hf_folder.ModelParts, loading: LoadingOptions) -> tuple[str, Any]:
     """Its kind (image-text, causal or seq2seq) and the model, on its device."""
     import torch
     import transformers
 
+    folder = parts.folder
     spread, device = _placed(loading, torch.cuda.is_available())
     options: dict[str, Any] = {"dtype": running_dtype(loading), "output_loading_info": True}
     if loading.load_in_4bit:
@@ -92,7 +96,27 @@ def load_model(name: str, folder: Path, loading: LoadingOptions) -> tuple[str, A
         # they were filled with random numbers, and so would be the replies
         got = f"hf/{name}, which lacks {len(missing)} of its weights, {missing[0]} first"
         raise ModelSpecError("model", "a trained model", got)
+    if parts.adapter is not None:
+        model = _adapted(name, model, parts.adapter, loading)
     return kind, model.eval().requires_grad_(False)
+
+
+def _adapted(name: str, model: Any, adapter: Path, loading: LoadingOptions) -> Any:
+    """The model with LoRA's matrices added to its weights, or beside them where those are in 4 bits."""
+    with _in_one_sentence(f"hf/{name} to be an adapter of its base"), warnings.catch_warnings():
+        # peft asks transformers by names that are to go
+        warnings.simplefilter("ignore", FutureWarning)
+        from peft import PeftConfig, PeftModel
+
+        adapted = PeftModel(model, PeftConfig.from_pretrained(str(adapter)))
+        report = adapted.load_adapter(str(adapter), "default")
+        foreign = sorted([*report.missing_keys, *report.unexpected_keys])
+        if foreign:
+            got = f"hf/{name}, of which {len(foreign)} do not fit the base, {foreign[0]} first"
+            raise ModelSpecError("model", "the matrices of an adapter", got)
+        if not loading.load_in_4bit:
+            adapted.merge_adapter()
+        return adapted.get_base_model()
 
 
 def _placed(loading: LoadingOptions, has_gpu: bool) -> tuple[Any, str]:
@@ -124,14 +148,24 @@ def check_packages(loading: LoadingOptions) -> None:
             raise _needs(package, "load_in_4bit")
 
 
-def check_processor(name: str, folder: Path) -> None:
-    """Raises ModelSpecError where a model that sees pictures has no usable processor or chat template, or lacks torchvision.
+def check_parts(name: str, parts: hf_folder.ModelParts, loading: LoadingOptions) -> None:
+    """Raises ModelSpecError for an adapter without peft, for float16 where it overflows, and where a model that sees pictures has no usable
+    processor or chat template, or lacks torchvision.
 
-    Models of texts are not looked at: they need neither, and torch is loaded for the first question alone.
+    The processors of models of texts are not looked at: torch is loaded for the first question alone.
     """
-    if "vision_config" in hf_folder.settings(folder, name):
+    if parts.adapter is not None and find_spec("peft") is None:
+        hint = install_command("lora")
+        raise ModelSpecError("model", sentence=f"hf/{name} is an adapter, which needs the package peft: run {hint}")
+    config = hf_folder.settings(parts.folder, name)
+    text = config.get("text_config")
+    kind = (text if isinstance(text, dict) else config).get("model_type")
+    if loading.dtype == "float16" and kind in OVERFLOWS_IN_FLOAT16:
+        wanted = f"bfloat16 or float32 as dtype for hf/{name} of type {kind}"
+        raise ModelSpecError("model_args", wanted, "float16, in which it overflows")
+    if "vision_config" in config:
         with quiet():
-            chat_template(name, "image-text", load_processor(name, folder, "image-text"))
+            chat_template(name, "image-text", load_processor(name, parts.processor, "image-text"))
 
 
 def _needs(package: str, option: str) -> ModelSpecError:
@@ -141,16 +175,16 @@ def _needs(package: str, option: str) -> ModelSpecError:
 
 def load_processor(name: str, folder: Path, kind: str) -> Any:
     """A tokenizer, or for pictures the processor that has one."""
-    from transformers import AutoProcessor, AutoTokenizer
-
-    loader = AutoProcessor if kind == "image-text" else AutoTokenizer
     with _in_one_sentence(f"the {'processor' if kind == 'image-text' else 'tokenizer'} of hf/{name} to load"):
+        from transformers import AutoProcessor, AutoTokenizer
+
+        loader = AutoProcessor if kind == "image-text" else AutoTokenizer
         try:
             processor = loader.from_pretrained(str(folder), trust_remote_code=False, local_files_only=True)
         except (ImportError, ValueError) as error:
             if "torchvision" not in str(error).lower() or find_spec("torchvision") is not None:
                 raise
-            needed = "torchvision, of the build that torch is of: run pip install torchvision"
+            needed = f"torchvision, of torch's own build: run {torchvision_command()}"
             raise ModelSpecError("model", sentence=f"the processor of hf/{name} needs {needed}") from None
     if kind == "image-text" and getattr(processor, "image_processor", None) is None:
         raise ModelSpecError("model", f"a processor of pictures in hf/{name}", type(processor).__name__)
@@ -196,6 +230,7 @@ _silenced: list[tuple[int, bool]] = []
 @contextmanager
 def quiet() -> Iterator[None]:
     """Switches off transformers' progress bars and remarks, as long as any thread is inside."""
+    hide_broken_torchvision()
     from transformers.utils import logging
 
     with _silence:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from seeact_offline.models.hf_folder import find_folder, picture_settings, settings
+from seeact_offline.models.hf_folder import find_parts, picture_settings, settings
 from seeact_offline.models.image_tokens import ImageRule
 from seeact_offline.models.provider import ModelOptions
 from seeact_offline.pages.resizing import MOST_STRETCHED, smart_resize
@@ -22,7 +22,7 @@ QWEN_PIXELS = 56 * 56, 28 * 28 * 1280
 def picture_rule(name: str, options: ModelOptions) -> ImageRule | None:
     """The rule of the model in a folder or of a hub id; None: not known, or there is no such model."""
     try:
-        folder = find_folder(name)
+        folder = find_parts(name).folder
         model, pictures = settings(folder, name), picture_settings(folder, name)
     except ModelSpecError:
         return None

@@ -8,7 +8,7 @@ from pathlib import Path
 from ranker.errors import RankerError
 from ranker.fusion import CONSTANT, fuse
 from seeact_offline.files import hub
-from seeact_offline.files.extras import install_command
+from seeact_offline.files.extras import hide_broken_torchvision, install_command
 from seeact_offline.ranking.rankers import (
     BUNDLED,
     FUSED,
@@ -122,6 +122,7 @@ def _find_checkpoint(name: str) -> Path:
 
 
 def _open_cross_encoder(name: str, model: Path, dtype: str, backend: str) -> Ranker:
+    hide_broken_torchvision()
     try:
         from ranker import CrossEncoderRanker
 

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.files.extras import install_command
+from seeact_offline.files.extras import hide_broken_torchvision, install_command
 from seeact_offline.models import model_name
 from seeact_offline.ranking.rankers import checkpoint_folder
 from seeact_offline.records import InputError
@@ -118,6 +118,7 @@ def _hugging_face(spec: str, name: str) -> Tokenizer:
     from ranker.checkpoint import open_tokenizer as open_checked
 
     try:
+        hide_broken_torchvision()
         # first, so that nothing is fetched where it is missing
         import transformers  # noqa: F401
 

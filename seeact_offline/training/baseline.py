@@ -99,12 +99,32 @@ class FineTuning:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class TrainedSettings:
+    """The settings of a trained model: its base's, but for the entries that training changes."""
+
+    base: Path
+    """The base's folder."""
+    name: str
+    """The base's folder or hub id, for an adapter; empty where the adapter is not the base's, which training has changed besides."""
+    config: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Entries of the parts of `config.json`, by part."""
+    pictures: Mapping[str, Any] = field(default_factory=dict)
+    """Entries of the processor of pictures."""
+    chat_template: str | None = None
+    """None: the base's."""
+
+
 class OpenBaseline(Protocol):
     """A baseline that is checked and ready to be trained. Nothing has been written for it yet."""
 
     @property
     def identity(self) -> Mapping[str, Any]:
         """All that its weights depend on besides recipe and data, as JSON can hold it."""
+
+    @property
+    def settings(self) -> TrainedSettings:
+        """The settings of the model that training leaves."""
 
     def maker(self, held_out: frozenset[str], watch: Watch) -> QuestionMaker:
         """Writes the files that its questions need, and returns their maker. `held_out`: tasks not trained on."""

@@ -23,7 +23,7 @@ from seeact_offline.dataset import Split
 from seeact_offline.models.hf_folder import digest
 from seeact_offline.records import InputError
 from seeact_offline.runs.watch import Watch
-from seeact_offline.training.baseline import Baseline, FineTuning
+from seeact_offline.training.baseline import Baseline, FineTuning, TrainedSettings
 from seeact_offline.training.bases import base_folder, check_model, load_model, load_part, loading_options
 from seeact_offline.training.examples import check_tokenizer
 from seeact_offline.training.mindact_rows import CUT, LEARNS, MultiChoice, evaluation_fields, open_multichoice
@@ -42,8 +42,8 @@ TEMPLATE = (
     "{% if messages|length > 1 and add_generation_prompt %}{{ '\\n\\nAssistant:' }}{% endif %}"
 )
 """One message alone is its text, as in training. The processor puts the picture's tokens before it, so none stands here."""
-SHAPED_BY = ("feed_forward_proj", "tie_word_embeddings", "relative_attention_max_distance", "layer_norm_epsilon")
-"""Settings of a T5 that its weights' shapes do not tell."""
+SHAPED_BY = ("feed_forward_proj", "scale_decoder_outputs", "relative_attention_max_distance", "layer_norm_epsilon")
+"""Settings of a T5 that its weights' shapes do not tell, by transformers' names: a config.json with untied embeddings does not scale outputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +248,17 @@ class Blip2Tuning:
             "language": None if self._language is None else digest(base_folder(self._language, "language")),
             "prompts_digest": self._questions.pack.digest,
         }
+
+    @property
+    def settings(self) -> TrainedSettings:
+        side, size = self._opened.side, self._opened.processor.image_processor.size
+        return TrainedSettings(
+            base_folder(self._asked.resolved_base),
+            "" if self._asked.own.get("side") or self._language else str(self._asked.resolved_base),
+            config={"vision_config": {"image_size": side}},
+            pictures={"size": {"height": size["height"], "width": size["width"]}},
+            chat_template=TEMPLATE,
+        )
 
     def maker(self, held_out: frozenset[str], watch: Watch) -> MultiChoice:
         side, tokens = self._opened.side, self._opened.picture_tokens

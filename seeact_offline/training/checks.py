@@ -8,7 +8,7 @@ from dataclasses import MISSING, fields
 from importlib.util import find_spec
 from types import MappingProxyType, SimpleNamespace
 
-from seeact_offline.files.extras import install_command
+from seeact_offline.files.extras import hide_broken_torchvision, install_command
 from seeact_offline.models.hf_folder import first_line
 from seeact_offline.records import InputError
 from seeact_offline.training.recipe import Recipe, Running
@@ -59,6 +59,7 @@ def check_installed(argument: str, more: Mapping[str, str] = MappingProxyType({}
     for package, extra in {**PACKAGES, **more}.items():
         if find_spec(package) is None:
             raise _missing(argument, "training", package, extra)
+    hide_broken_torchvision()
 
 
 def _missing(argument: str, user: str, package: str, extra: str) -> InputError:

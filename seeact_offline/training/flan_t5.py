@@ -10,7 +10,7 @@ from seeact_offline.dataset import Split
 from seeact_offline.models.hf_folder import digest
 from seeact_offline.records import InputError
 from seeact_offline.runs.watch import Watch
-from seeact_offline.training.baseline import Baseline, FineTuning
+from seeact_offline.training.baseline import Baseline, FineTuning, TrainedSettings
 from seeact_offline.training.bases import base_folder, check_model, load_model, load_part, loading_options
 from seeact_offline.training.examples import check_tokenizer
 from seeact_offline.training.mindact_rows import (
@@ -44,6 +44,10 @@ class FlanT5Tuning:
     @property
     def identity(self) -> Mapping[str, Any]:
         return {"base": digest(self._folder), "prompts_digest": self._questions.pack.digest}
+
+    @property
+    def settings(self) -> TrainedSettings:
+        return TrainedSettings(self._folder, str(self._asked.resolved_base))
 
     def maker(self, held_out: frozenset[str], watch: Watch) -> MultiChoice:
         return dataclasses.replace(self._questions, held_out=held_out, tokenizer=self._tokenizer)

@@ -25,14 +25,14 @@ from filelock import FileLock
 from safetensors import SafetensorError, safe_open
 
 from seeact_offline.files.whole import replace_text
-from seeact_offline.models.hf_folder import has_safetensors, holds_weights
+from seeact_offline.models.hf_folder import PICTURES, PROCESSOR, has_safetensors, holds_weights, settings_files
 from seeact_offline.models.hf_loading import quiet
 from seeact_offline.ranking.pair_groups import mark_best, stop_without_loss
 from seeact_offline.records import Diverged, InputError
 from seeact_offline.replies.elimination_answer import read_answer
 from seeact_offline.runs.folder import check_no_run
 from seeact_offline.runs.ranking import JOURNAL
-from seeact_offline.training.baseline import FineTuning
+from seeact_offline.training.baseline import FineTuning, TrainedSettings
 from seeact_offline.training.checks import n_processes
 from seeact_offline.training.draws import HELD_OUT
 from seeact_offline.training.progress import TrainingProgress
@@ -61,6 +61,7 @@ UNWRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 NO_ROOM = 2**20
 """Bytes; a disk with fewer is full."""
 LORA_DROPOUT = 0.05
+CONFIG, GENERATION, TEMPLATE = "config.json", "generation_config.json", "chat_template.jinja"
 KEPT_CHECKPOINTS = 2
 
 
@@ -248,9 +249,9 @@ def free_memory() -> None:
 
 
 def train(
-    trainer: Any, out: Path, resume: bool = False, reload: Callable[[], Any] | None = None
+    trainer: Any, settings: TrainedSettings, out: Path, resume: bool = False, reload: Callable[[], Any] | None = None
 ) -> tuple[Mapping[str, float], ...]:
-    """Trains the trainer's model, saves it and its tokenizer or processor into `out`, and returns the Trainer's log.
+    """Trains the trainer's model, saves it with these settings into `out`, and returns the Trainer's log.
 
     `resume`: from the last checkpoint in `out`. `reload`: as in `save_model`. Raises Diverged.
     """
@@ -263,8 +264,8 @@ def train(
         # all processes send their shares; the first holds the whole, on the CPU
         weights = trainer.accelerator.get_state_dict(trainer.model_wrapped)
     if is_main_process():
-        save_model(trainer.accelerator.unwrap_model(trainer.model), out, weights, reload)
-        trainer.processing_class.save_pretrained(out)
+        save_model(trainer.accelerator.unwrap_model(trainer.model), out, weights, reload, settings.name)
+        save_settings(settings, out)
     # the first process evaluates alone
     trainer.accelerator.wait_for_everyone()
     trainer.accelerator.end_training()
@@ -287,12 +288,16 @@ def check_loss(history: Sequence[Mapping[str, float]], best: str | None) -> None
 
 
 def save_model(
-    model: Any, out: Path, weights: Mapping[str, Any] | None = None, reload: Callable[[], Any] | None = None
+    model: Any,
+    out: Path,
+    weights: Mapping[str, Any] | None = None,
+    reload: Callable[[], Any] | None = None,
+    base_name: str = "",
 ) -> None:
     """Saves a model in the hub's format. With LoRA: the matrices in `adapter`, and the weights with them added.
 
     `weights`: all of the model's, where it holds only this process's share of them. `reload`: loads the base as it was before it
-    was quantised, for the matrices to be added to.
+    was quantised, for the matrices to be added to. `base_name`: as in `TrainedSettings`.
     """
     if not hasattr(model, "merge_and_unload"):
         model.save_pretrained(out, state_dict=weights)
@@ -303,15 +308,55 @@ def save_model(
         # a share cannot be merged: the same model once more, with all weights
         base = model.get_base_model()
         whole = type(base)(base.config)
-        whole.generation_config = base.generation_config
+        # by which its weights are saved under the names that they had in the base's files
+        whole._weight_conversions = base._weight_conversions
         model = get_peft_model(whole, model.peft_config["default"])
         model.load_state_dict(weights, assign=True)
+    adapter, folder = model.peft_config["default"], Path(base_name).expanduser()
+    adapter.base_model_name_or_path, _, adapter.revision = base_name.partition("@")
+    if base_name and folder.is_dir():
+        adapter.base_model_name_or_path, adapter.revision = str(folder.resolve()), ""
     model.save_pretrained(out / "adapter")
     if reload is not None:
         from peft import PeftModel
 
         model = PeftModel.from_pretrained(reload(), out / "adapter", trust_remote_code=False)
     model.merge_and_unload().save_pretrained(out)
+
+
+def save_settings(settings: TrainedSettings, out: Path) -> None:
+    """Puts the settings, and the base's tokenizer and processor, in the place of those that transformers saved with the weights.
+
+    transformers 5 saves other fields than it read, of which transformers 4 makes another model or none: a T5's embeddings are always
+    tied, `rope_theta` has another name, and so has the tokenizer's class.
+    """
+    saved = json.loads((out / CONFIG).read_text("utf-8"))
+    (out / GENERATION).unlink(missing_ok=True)
+    for path in settings_files(settings.base):
+        shutil.copyfile(path, out / path.name)
+    config = _in_dtype(json.loads((settings.base / CONFIG).read_text("utf-8")), saved.get("dtype"))
+    for part, entries in settings.config.items():
+        config[part] = {**config.get(part, {}), **entries}
+    _write_json(out / CONFIG, config)
+    for path in (out / PROCESSOR, out / PICTURES):
+        if settings.pictures and path.is_file():
+            content = json.loads(path.read_text("utf-8"))
+            # empty where the other file has them
+            part = content.get("image_processor", {}) if path.name == PROCESSOR else content
+            part |= settings.pictures
+            _write_json(path, content)
+    if settings.chat_template is not None:
+        (out / TEMPLATE).write_text(settings.chat_template, "utf-8")
+
+
+def _in_dtype(config: dict[str, Any], dtype: Any) -> dict[str, Any]:
+    """The config of the same model with weights in this number format."""
+    parts = {name: _in_dtype(value, dtype) for name, value in config.items() if isinstance(value, dict)}
+    return {**config, **parts, **{name: dtype for name in ("dtype", "torch_dtype") if config.get(name) is not None}}
+
+
+def _write_json(path: Path, content: object) -> None:
+    replace_text(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
 
 
 def train_what_fits(attempt: Callable[[int | None], T], asked: FineTuning) -> T:

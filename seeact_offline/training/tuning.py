@@ -128,8 +128,10 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
         with warnings.catch_warnings(), TrainingProgress(watch) as progress:
             # what libraries have to tell each other of names to come
             warnings.filterwarnings("ignore", category=FutureWarning, module=r"(transformers|trl|peft|accelerate)\b")
+            # a FLAN-T5's never were, and `save_settings` says so
+            warnings.filterwarnings("ignore", "Input and output embeddings are no longer tied", module=r"peft\b")
             trainer = model.trainer(maker, open_rows(asked.out / DATA), progress)
-            return train(trainer, asked.out, resume, reload)
+            return train(trainer, model.settings, asked.out, resume, reload)
 
     with room_to_write(asked.out, CHECKPOINTS):
         history = train_what_fits(attempt, asked)

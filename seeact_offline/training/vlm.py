@@ -23,6 +23,7 @@ from seeact_offline.dataset import Shard, Split
 from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.conversation import Question
 from seeact_offline.models.hf_folder import digest
+from seeact_offline.models.hf_loading import load_processor
 from seeact_offline.models.hf_prompts import (
     Turn,
     chat_messages,
@@ -32,13 +33,13 @@ from seeact_offline.models.hf_prompts import (
     limit_pixels,
     system_merged,
 )
-from seeact_offline.records import InputError, RowError, Step, StepError
+from seeact_offline.records import InputError, ModelSpecError, RowError, Step, StepError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.runs.prepare import prepare
 from seeact_offline.runs.ranking import RankConfig, rank
 from seeact_offline.runs.watch import Watch
-from seeact_offline.training.baseline import Baseline, FineTuning
+from seeact_offline.training.baseline import Baseline, FineTuning, TrainedSettings
 from seeact_offline.training.bases import base_folder, check_model, load_model, load_part, loading_options
 from seeact_offline.training.draws import HELD_OUT
 from seeact_offline.training.examples import check_letters
@@ -234,6 +235,14 @@ class VlmTuning:
         budget = {} if self._max_pixels is None else {"max_pixels": self._max_pixels}
         return {"base": digest(self._folder), **self._strategy.identity, **ranker, **budget}
 
+    @property
+    def settings(self) -> TrainedSettings:
+        budget: dict[str, Any] = {}
+        if self._unbounded != self._max_pixels:
+            # the older names win where they say something
+            budget = {"size": dict(self._processor.image_processor.size), "min_pixels": None, "max_pixels": None}
+        return TrainedSettings(self._folder, str(self._asked.resolved_base), pictures=budget)
+
     def maker(self, held_out: frozenset[str], watch: Watch) -> ChoiceQuestions:
         pictures = kept_pictures(self._split, self._asked.out, self._asked.processes)
         return ChoiceQuestions(self._config, self._asked.resolved_recipe, self._ranked(watch), pictures, held_out)
@@ -312,13 +321,16 @@ def check_vlm(folder: Path, attention: str | None) -> None:
 
 def checked_processor(folder: Path, base: object) -> Any:
     """Opens the processor. Raises InputError for a model that does not continue a prompt with a picture."""
-    from transformers import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, AutoConfig, AutoProcessor
+    from transformers import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, AutoConfig
 
     config = load_part(AutoConfig, folder)
     if type(config) not in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING or config.is_encoder_decoder:
         wanted = "an image-text-to-text model that continues its prompt"
         raise InputError("base", wanted, f"{base} of type {config.model_type}")
-    return load_part(AutoProcessor, folder)
+    try:
+        return load_processor(str(base), folder, "image-text")
+    except ModelSpecError as error:
+        raise error.renamed("base") from None
 
 
 BASELINE = Baseline(

@@ -23,7 +23,7 @@ from seeact_offline.models.hf_prompts import Turn, chat_messages, harmless, syst
 from seeact_offline.pages.screenshots import open_picture
 from seeact_offline.records import InputError, StepKey
 from seeact_offline.runs.watch import Watch
-from seeact_offline.training.baseline import Baseline, FineTuning
+from seeact_offline.training.baseline import Baseline, FineTuning, TrainedSettings
 from seeact_offline.training.bases import base_folder
 from seeact_offline.training.draws import HELD_OUT
 from seeact_offline.training.progress import TrainingProgress
@@ -129,6 +129,10 @@ class WebAgentTuning:
     @property
     def identity(self) -> Mapping[str, Any]:
         return {"base": digest(self._folder), "dialogues": [file_digest(file) for file in self._files]}
+
+    @property
+    def settings(self) -> TrainedSettings:
+        return TrainedSettings(self._folder, str(self._asked.resolved_base))
 
     def maker(self, held_out: frozenset[str], watch: Watch) -> DialogueRows:
         return DialogueRows(self._files, self._asked.resolved_recipe.epochs, held_out)

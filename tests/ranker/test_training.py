@@ -233,14 +233,14 @@ def test_the_ranker_reads_the_order_it_was_trained_in(base: Path, trained: Path,
     assert orders == ["text-query", "query-text"]
 
 
-def test_record_holds_settings_and_loss_of_each_epoch(trained: Path) -> None:
+def test_record_holds_settings_and_loss_of_the_first_step_and_each_epoch(trained: Path) -> None:
     record = json.loads((trained / "training.json").read_text())
     assert (record["settings"]["epochs"], record["groups"]) == (6, 12)
-    assert len(losses(record["history"])) == 6
+    assert len(losses(record["history"])) == 1 + 6
 
 
-def test_each_epoch_is_told_in_one_line(quick: Trained) -> None:
-    assert [line.startswith("loss ") for line in quick.lines] == [True, True, False]
+def test_the_first_step_and_each_epoch_are_told_in_one_line(quick: Trained) -> None:
+    assert [line.startswith("loss ") for line in quick.lines] == [True, True, True, False]
     assert not any("\n" in line for line in quick.lines)
 
 
@@ -251,7 +251,7 @@ def test_each_step_is_counted(quick: Trained) -> None:
 def test_the_learning_rate_rises_for_half_an_epoch_and_falls_to_0(quick: Trained) -> None:
     """16 pairs an epoch: of eight steps two rise, six fall."""
     # of the last step of each epoch
-    rates = [entry["learning_rate"] for entry in quick.result.history if "learning_rate" in entry]
+    rates = [entry["learning_rate"] for entry in quick.result.history[1:] if "learning_rate" in entry]
     assert rates == pytest.approx([5e-3, 1e-3])
 
 
@@ -294,18 +294,18 @@ def test_resume_goes_on_from_the_last_epoch(base: Path, tmp_path: Path) -> None:
     (out / "checkpoints" / "seconds").write_text("1000.0")
     (checkpoint,) = (out / "checkpoints").glob("checkpoint-*")
     result = train(groups(4), out, settings, base=base, checkpoint=checkpoint, begin=steps.begin, advance=steps.advance)
-    assert [entry["epoch"] for entry in result.history if "loss" in entry] == [1.0, 2.0, 3.0]
+    assert [entry["epoch"] for entry in result.history if "loss" in entry][1:] == [1.0, 2.0, 3.0]
     assert 1000 < result.seconds < 1100
     assert (steps.before, steps.after) == (steps.total // 3, steps.total // 3 * 2)
 
 
 def killed_after(epochs: int, out: Path, settings: TrainingSettings, base: Path) -> None:
-    """Stops a training while it tells of this epoch, so that only those before are kept."""
+    """Stops a training while it tells of this epoch, so that only those before are kept. Its first step is told too."""
     told: list[str] = []
 
     def tell(text: str) -> None:
         told.append(text)
-        if len(told) == epochs:
+        if len(told) == 1 + epochs:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -29,6 +29,22 @@ def test_without_a_checkout_the_packages_are_named(monkeypatch: pytest.MonkeyPat
     assert extras.install_command().endswith("-m pip install 'numpy>=1'")
 
 
+@pytest.mark.parametrize(
+    ("torch", "wanted"),
+    [
+        ("2.13.0+cpu", " install torch==2.13.0 torchvision --index-url https://download.pytorch.org/whl/cpu"),
+        ("2.13.0+cu130", " install torch==2.13.0 torchvision --index-url https://download.pytorch.org/whl/cu130"),
+        ("2.13.0", " install torch==2.13.0 torchvision"),
+        ("2.14.0a0+git1234", " install torch==2.14.0a0 torchvision"),
+    ],
+)
+def test_torchvision_is_that_of_the_torch_that_is_there(
+    torch: str, wanted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.metadata.version", {"torch": torch}.__getitem__)
+    assert extras.torchvision_command().endswith(wanted)
+
+
 def test_no_text_installs_the_project_by_its_name() -> None:
     # it is not on PyPI, where anybody could register it
     assert tomllib.loads((REPO / "pyproject.toml").read_text("utf-8"))["project"]["name"] == "seeact-offline"

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -20,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from seeact_offline.files.extras import install_command, torchvision_command
 from seeact_offline.models import PROVIDERS, ModelOptions, find_model, open_model
 from seeact_offline.models.hf import HFModel, loading
 from seeact_offline.models.hf_batches import Batches
@@ -39,6 +41,7 @@ from seeact_offline.records import (
     Usage,
 )
 from seeact_offline.runs.evaluate import evaluate
+from tests.conftest import REPO
 from tests.hub_server import HubServer
 from tests.tiny_models import CHAT, save_llama, save_llava, save_qwen2_5_vl, save_t5
 
@@ -691,11 +694,110 @@ SPOILT: dict[str, tuple[Callable[[Path], object], str, bool]] = {
 def test_a_processor_that_needs_torchvision_says_so_before_anything_is_ranked(tmp_path: Path) -> None:
     folder = save_qwen2_5_vl(tmp_path / "qwen")
     refused = refusal(lambda: evaluate(model=f"hf/{folder}", split="cross_website", limit=1, out=tmp_path / "run"))
-    assert str(refused) == (
-        f"the processor of hf/{folder} needs torchvision, of the build that torch is of: run pip install torchvision"
+    assert (
+        str(refused)
+        == f"the processor of hf/{folder} needs torchvision, of torch's own build: run {torchvision_command()}"
     )
     # a run claims its folder before it ranks
     assert not (tmp_path / "run" / "manifest.json").exists()
+
+
+@pytest.mark.slow
+def test_a_torchvision_of_another_build_troubles_those_alone_that_need_it(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
+    package = tmp_path / "torchvision"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise RuntimeError('operator torchvision::nms does not exist')")
+    code = "\n".join(
+        [
+            "import sys; from pathlib import Path; from tests.seeact_offline.models.test_hf import *",
+            "for kind in ('t5', 'llava'): print(said(ask(Path(sys.argv[1]) / kind, requests(kind))))",
+            "print(refusal(lambda: open_model(f'hf/{sys.argv[2]}', OPTIONS)))",
+        ]
+    )
+    command = [sys.executable, "-c", code, folders["t5"].parent, save_qwen2_5_vl(tmp_path / "qwen")]
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{REPO}"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    t5, llava, qwen = done.stdout.splitlines()
+    assert [t5, llava] == [str(said(ask(folders[kind], requests(kind)))) for kind in ("t5", "llava")]
+    assert "needs torchvision, of torch's own build: run " in qwen
+
+
+@pytest.mark.parametrize("in_blip2", [False, True])
+def test_a_t5_is_not_run_in_float16(folders: dict[str, Path], copied: Path, in_blip2: bool) -> None:
+    if in_blip2:
+        changed(copied, "config.json", text_config={"model_type": "t5"})
+    folder = copied if in_blip2 else folders["t5"]
+    refused = refusal(lambda: open_model(f"hf/{folder}", replace(OPTIONS, model_args={"dtype": "float16"})))
+    assert str(refused) == (
+        f"model_args: expected bfloat16 or float32 as dtype for hf/{folder} of type t5, got float16, in which it overflows"
+    )
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_gguf_is_called_so(tmp_path: Path, is_folder: bool) -> None:
+    file = tmp_path / "model.Q4_K_M.gguf"
+    file.write_bytes(b"GGUF")
+    asked = tmp_path if is_folder else file
+    refused = refusal(lambda: open_model(f"hf/{asked}", OPTIONS))
+    assert str(refused).startswith(
+        f"hf/{asked} is GGUF: serve it by llama-server -m {file}, and ask it by --model openai/"
+    )
+
+
+@pytest.fixture(scope="module")
+def adapted(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """An adapter of the Llama as peft writes it, and the model that it makes."""
+    import torch
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM
+
+    adapter, merged = tmp_path_factory.mktemp("adapter"), tmp_path_factory.mktemp("merged")
+    shutil.copytree(folders["llama"], merged, dirs_exist_ok=True)
+    torch.manual_seed(0)
+    base = AutoModelForCausalLM.from_pretrained(folders["llama"])
+    with warnings.catch_warnings():
+        # peft asks by an old name
+        warnings.simplefilter("ignore", FutureWarning)
+        model = get_peft_model(base, LoraConfig(r=4, task_type="CAUSAL_LM", init_lora_weights=False))
+    model.save_pretrained(adapter)
+    model.merge_and_unload().save_pretrained(merged)
+    return adapter, merged
+
+
+def test_an_adapter_is_asked_on_its_base(folders: dict[str, Path], adapted: tuple[Path, Path]) -> None:
+    adapter, merged = adapted
+    answers = said(ask(adapter, [request(0), request(1)]))
+    assert answers == said(ask(merged, [request(0), request(1)]))
+    assert answers != said(ask(folders["llama"], [request(0), request(1)]))
+    identities = [PROVIDERS["hf"].identity(str(folder), OPTIONS) for folder in (adapter, folders["llama"])]
+    assert identities[0]["checkpoint_digest"] == identities[1]["checkpoint_digest"]
+    assert identities[0]["adapter_digest"] == digest(adapter)
+
+
+def test_an_adapter_needs_peft(adapted: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("seeact_offline.models.hf_loading.find_spec", lambda name: None if name == "peft" else True)
+    refused = refusal(lambda: open_model(f"hf/{adapted[0]}", OPTIONS))
+    assert f"is an adapter, which needs the package peft: run {install_command('lora')}" in str(refused)
+
+
+@pytest.mark.parametrize(
+    ("entries", "complaint", "at_once"),
+    [
+        ({"peft_type": "IA3"}, "expected a LORA with the name of its base", True),
+        ({"base_model_name_or_path": ""}, "expected a LORA with the name of its base", True),
+        ({"base_model_name_or_path": "./gone"}, "cannot be used: expected hf/ with a model's folder", True),
+        ({"megatron_config": {}, "megatron_core": "ours"}, "that names no code, got megatron_config", True),
+        ({"target_modules": ["o_proj"]}, "do not fit the base, base_model.model.model.layers.0.self_attn", False),
+    ],
+)
+def test_an_adapter_that_cannot_be_loaded_is_refused(
+    adapted: tuple[Path, Path], tmp_path: Path, entries: dict[str, object], complaint: str, at_once: bool
+) -> None:
+    folder = changed(Path(shutil.copytree(adapted[0], tmp_path / "copy")), "adapter_config.json", **entries)
+    refused = refusal(lambda: open_model(f"hf/{folder}", OPTIONS) if at_once else ask(folder, [request(0)]))
+    assert complaint in str(refused)
 
 
 @pytest.mark.parametrize(("spoil", "complaint", "at_once"), SPOILT.values(), ids=SPOILT.keys())

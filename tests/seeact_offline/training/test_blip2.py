@@ -36,7 +36,7 @@ from seeact_offline.training.tuning import FineTuningResult, fine_tune
 from tests.seeact_offline.training.conftest import of_card, write_dataset
 from tests.seeact_offline.training.conftest import rows_of as rows_of_split
 from tests.seeact_offline.training.test_flan_t5 import Killed, KilledAt
-from tests.tiny_models import save_blip2, save_llava, save_t5
+from tests.tiny_models import as_on_hub, save_blip2, save_llava, save_t5
 
 pytestmark = pytest.mark.slow
 
@@ -189,6 +189,12 @@ def test_a_language_part_of_another_kind_or_shape_is_refused(base: Path, tmp_pat
     settings = json.loads((other / "config.json").read_text())
     (other / "config.json").write_text(json.dumps({**settings, "feed_forward_proj": "gated-gelu"}))
     assert "gated-gelu" in refusal("language", base, language=other).got
+
+
+def test_a_language_part_that_scales_its_outputs_is_refused_where_the_base_s_does_not(t5: Path, tmp_path: Path) -> None:
+    """As T5 does whose embeddings are tied, and FLAN-T5 does not."""
+    untied = as_on_hub(save_blip2(tmp_path / "untied"))
+    assert refusal("language", untied, language=t5).expected == "scale_decoder_outputs False, as in the base"
 
 
 def test_a_language_part_with_another_tokenizer_is_refused(base: Path, tmp_path: Path, t5: Path) -> None:

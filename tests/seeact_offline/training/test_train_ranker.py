@@ -97,7 +97,7 @@ def test_command_trains_a_small_ranker(tmp_path: Path, capsys: pytest.CaptureFix
     assert main([*words.split(), str(tmp_path / "ranker")]) == 0
     out, err = capsys.readouterr()
     assert "trained on" in out
-    begun, reading, *_, tried, _, training, _, told, _, _ = [line for line in err.splitlines() if " steps  " not in line]
+    begun, reading, *_, tried, _, training, told, _, _ = [line for line in err.splitlines() if " steps  " not in line]
     assert begun == f"training a ranker on train of sample, into {tmp_path / 'ranker'}"
     assert re.fullmatch(r"tried after each epoch on 1 step of cross_task, alone and fused with bm25", tried)
     assert re.match(r"recall@10/50 over 1 step: own [\d./]+, own\+bm25 [\d./]+, bm25 [\d./]+$", told)
@@ -115,9 +115,12 @@ def test_command_trains_a_small_ranker(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_a_training_that_diverges_saves_no_ranker_and_keeps_its_best_checkpoint(tmp_path: Path) -> None:
     asked = RankerTraining(
-        tmp_path / "out", TINY, write_dataset(tmp_path / "data"), settings=dataclasses.replace(QUICK, learning_rate=50.0)
+        tmp_path / "out",
+        TINY,
+        write_dataset(tmp_path / "data"),
+        settings=dataclasses.replace(QUICK, learning_rate=50.0),
     )
-    with pytest.raises(Diverged, match="no model is saved: its loss .+; lower `learning_rate`") as caught:
+    with pytest.raises(Diverged, match=r"no model is saved: its loss .+; lower `learning_rate`") as caught:
         ranker_tuning.train_ranker(asked)
     (kept,) = re.findall(r"(\S+) had the lowest", str(caught.value))
     assert (Path(kept) / "model.safetensors").is_file()

@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file
 
 from seeact_offline.dataset import Split
+from seeact_offline.models.hf_folder import ModelParts
 from seeact_offline.models.hf_generation import Generator
 from seeact_offline.models.hf_loading import LoadingOptions
 from seeact_offline.models.hf_prompts import Prompt, Turn
@@ -148,7 +149,7 @@ def test_a_batch_is_what_hf_asks_followed_by_the_answer(base: Path, maker: Choic
     batch = DataCollatorForVisionLanguageModeling(processor, completion_only_loss=True)(
         [{name: column[0] for name, column in made.items()}]
     )
-    generator = Generator("base", base, LoadingOptions(), 8, 0.0, threading.Event())
+    generator = Generator("base", ModelParts(base), LoadingOptions(), 8, 0.0, threading.Event())
     asked = (
         generator.prepare([Prompt((Turn("system", row["system"]), Turn("user", row["question"], picture)))])
         .parts[0]
