@@ -113,7 +113,7 @@ def did_you_mean(got: str, expected: str) -> str:
 
 
 class Diverged(InputError):
-    """A training whose loss is no number at its end, or above that of its first step."""
+    """A training whose loss is no number at its end, or far above that of its first step."""
 
     status = 1
 

@@ -275,11 +275,13 @@ def train(
 def check_loss(history: Sequence[Mapping[str, float]], best: str | None) -> None:
     """Raises Diverged by the Trainer's log. `best`: the checkpoint with the lowest loss, if there is one."""
     losses = [entry["loss"] for entry in history if "loss" in entry]
-    # single batches vary
     end = float(np.mean(losses[-max(1, len(losses) // 10) :])) if losses else 0.0
-    if np.isfinite(end) and (len(losses) < 2 or end <= losses[0]):
+    # single batches vary
+    if np.isfinite(end) and (len(losses) < 2 or end <= 1.25 * losses[0] + 0.1):
         return
-    what = f"ended at {end:.3g}, above the {losses[0]:.3g} of its first step" if np.isfinite(end) else "is no number"
+    what = (
+        f"ended at {end:.3g}, far above the {losses[0]:.3g} of its first step" if np.isfinite(end) else "is no number"
+    )
     kept = f"; {best} had the lowest" if best else ""
     raise Diverged(
         "learning_rate",

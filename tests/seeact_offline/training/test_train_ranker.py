@@ -97,7 +97,7 @@ def test_command_trains_a_small_ranker(tmp_path: Path, capsys: pytest.CaptureFix
     assert main([*words.split(), str(tmp_path / "ranker")]) == 0
     out, err = capsys.readouterr()
     assert "trained on" in out
-    begun, reading, *_, tried, _, training, told, _, _ = [line for line in err.splitlines() if " steps  " not in line]
+    begun, reading, *_, tried, _, training, _, told, _ = [line for line in err.splitlines() if " steps  " not in line]
     assert begun == f"training a ranker on train of sample, into {tmp_path / 'ranker'}"
     assert re.fullmatch(r"tried after each epoch on 1 step of cross_task, alone and fused with bm25", tried)
     assert re.match(r"recall@10/50 over 1 step: own [\d./]+, own\+bm25 [\d./]+, bm25 [\d./]+$", told)
