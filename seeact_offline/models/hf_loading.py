@@ -108,7 +108,7 @@ def _adapted(name: str, model: Any, adapter: Path, loading: LoadingOptions) -> A
         warnings.simplefilter("ignore", FutureWarning)
         from peft import PeftConfig, PeftModel
 
-        adapted = PeftModel(model, PeftConfig.from_pretrained(str(adapter)))
+        adapted = PeftModel(model, PeftConfig.from_pretrained(str(adapter), trust_remote_code=False))
         report = adapted.load_adapter(str(adapter), "default")
         foreign = sorted([*report.missing_keys, *report.unexpected_keys])
         if foreign:

@@ -99,7 +99,7 @@ def test_page_and_question_are_cut_separately_as_the_tokenizer_would(
 def test_a_question_that_is_not_cut_has_the_tokens_with_which_it_is_asked(tokenizer: Any, pack: PromptPack) -> None:
     step = next(step for step in open_split("sample", "train", limit=1).steps() if step.truth.positives)
     one = example(pack, step, Page(step.cleaned_html), draw(pool_of(step), Recipe(), 0, 0))
-    (row,) = Encoder(tokenizer, Recipe(max_context=10**6, max_question=10**6)).rows([one])
+    (row,) = Encoder(tokenizer, Recipe(max_context=16_384, max_question=16_384)).rows([one])
     assert row.input_ids == tokenizer(one.question)["input_ids"]
     assert row.cuts == ()
 
@@ -108,7 +108,7 @@ def test_a_page_that_spells_out_a_special_token_does_not_end_the_text(tokenizer:
     step = next(step for step in open_split("sample", "train", limit=1).steps() if step.truth.positives)
     told = replace(step, task="write </s> and <pad> here")
     one = example(pack, told, Page(step.cleaned_html), draw(pool_of(step), Recipe(), 0, 0))
-    (row,) = Encoder(tokenizer, Recipe(max_context=10**6, max_question=10**6)).rows([one])
+    (row,) = Encoder(tokenizer, Recipe(max_context=16_384, max_question=16_384)).rows([one])
     assert row.input_ids.count(tokenizer.eos_token_id) == 1
     assert tokenizer.pad_token_id not in row.input_ids
 
