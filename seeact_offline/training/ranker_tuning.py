@@ -162,7 +162,7 @@ def train_ranker(asked: RankerTraining, watch: Watch | None = None) -> TrainingR
             )  # fmt: skip
     if is_main_process():
         # nothing is left to resume
-        rmtree(folder)
+        rmtree(folder, ignore_errors=True)
     return result
 
 
