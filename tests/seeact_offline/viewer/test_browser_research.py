@@ -365,7 +365,7 @@ def test_no_label_of_a_chart_is_clipped(browser: Any, tmp_path: Path, width: int
 def test_charts_and_settings_stand_above_the_list(tab: Tab) -> None:
     page = tab.list()
     page.locator(".charts > summary").click()
-    tab.until("document.querySelector('.charts').textContent.includes('ceiling')")
+    tab.until("document.querySelector('.charts').textContent.includes('ceiling 80.0')")
     told = page.locator(".charts").text_content() or ""
     for wanted in ("not offered by the ranker (4)", "−20.0", "ceiling 80.0", "A B 80.0 %"):
         assert wanted in told
