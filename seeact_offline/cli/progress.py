@@ -94,13 +94,13 @@ class StepProgress:
         elif self._fresh and self._printed < self._done:
             self._line()
 
-    def advance(self, figures: str, resumed: bool = False) -> None:
-        """Counts one more step and shows the `figures` so far."""
+    def advance(self, figures: str, resumed: bool = False, n: int = 1) -> None:
+        """Counts `n` more steps and shows the `figures` so far."""
         self._figures = figures
-        self._done += 1
-        self._fresh += not resumed
+        self._done += n
+        self._fresh += n * (not resumed)
         if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, advance=1, rate=f"{self._rate():.1f}/s", left=self._left(), figures=figures)
+            self._bar.update(self._task, advance=n, rate=f"{self._rate():.1f}/s", left=self._left(), figures=figures)
         elif not resumed and time.monotonic() - self._last_line_s > LINE_EVERY_S:
             self._line()
 

@@ -18,8 +18,8 @@ class StepListener(Protocol):
 class RankListener(Protocol):
     """Hears of each step that is ranked, or of each piece of other work."""
 
-    def advance(self, figures: str, resumed: bool = False) -> None:
-        """`figures`: how it has gone so far, in words."""
+    def advance(self, figures: str, resumed: bool = False, n: int = 1) -> None:
+        """`figures`: how it has gone so far, in words. `n`: steps or pieces that are done at once."""
 
 
 class Watch:
@@ -55,5 +55,5 @@ class _Silent:
     def add(self, prediction: Prediction, score: StepScore, resumed: bool = False) -> None:
         pass
 
-    def advance(self, figures: str, resumed: bool = False) -> None:
+    def advance(self, figures: str, resumed: bool = False, n: int = 1) -> None:
         pass

@@ -155,9 +155,8 @@ def prepare(
         made = RowCounts()
         for part, counts in zip(parts, map_in_order(_write_part, jobs, processes), strict=True):
             made += counts
-            for _ in part.places:
-                if told is not None:
-                    told.advance(f"{made.questions:,} questions" if made.questions else "")
+            if told is not None:
+                told.advance(f"{made.questions:,} questions" if made.questions else "", n=len(part.places))
         ready = {"identity": identity, "made": made.to_dict()}
         replace_text(folder / READY, json.dumps(ready, indent=2) + "\n")
     return made
