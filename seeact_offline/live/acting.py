@@ -71,7 +71,7 @@ def carry_out(session: LiveSession, deed: Deed) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Aim:
-    """What an act meets, as it is now."""
+    """The target of an act, as it is now."""
 
     point: Point
     element: str | None

@@ -287,7 +287,7 @@ def history_line(view: PageView, move: Move) -> str:
 
 
 def outcome(problem: str, events: Sequence[str] = ()) -> str:
-    """What became of an action in words, for trajectories and agents; empty where nothing is to be told."""
+    """The outcome of an action in words, for trajectories and agents; empty where nothing is to be told."""
     return "; ".join([*([f"not carried out: {problem}"] if problem else []), *events])
 
 

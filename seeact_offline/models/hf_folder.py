@@ -54,7 +54,7 @@ class ModelParts(NamedTuple):
 
 
 def find_parts(name: str) -> ModelParts:
-    """As `find_folder`; or a folder with an adapter, and that of its base."""
+    """The folder of a whole model, or that of an adapter with its base's. Raises ModelSpecError as `find_folder` does."""
     folder = _located(name)
     if not (folder / ADAPTER).is_file() or holds_weights(folder):
         _check(folder, name)

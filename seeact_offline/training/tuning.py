@@ -100,14 +100,7 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
     scores = None if asked.scores is None else file_digest(asked.scores)
     identity = {**known, "scores": scores, **opened.identity, **known}
     check_out(asked.out, identity, asked.resume)
-    with room_to_write(asked.out), prepared_once(asked.out, lambda: prepared(asked.out / DATA, identity) is not None):
-        claim_out(asked.out, identity)
-        maker = opened.maker(held_out, watch)
-        with watch.counting(len(split.keys), "preparing questions", "steps") as told:
-            made = prepare(parts_of(split), maker, asked.out / DATA, identity, asked.processes, told)
-    _tell_made(made, watch)
-    if not made.steps:
-        raise InputError("dataset", "steps with a right element to train on", f"none in {split.name}")
+    maker, made = _questions(asked, opened, split, held_out, identity, watch)
     began, ready = time.monotonic(), [opened]
     # the model is let go of with the first attempt to train it
     del opened
@@ -269,6 +262,22 @@ def _tell_made(made: RowCounts, watch: Watch) -> None:
     lost = made.cuts["targets_lost_in_context"] + made.cuts["targets_lost_in_question"]
     if lost:
         watch.note(f"{lost} of {made.questions} questions lost their right element when they were cut to the limits")
+
+
+def _questions(
+    asked: FineTuning, opened: OpenBaseline, split: Split, held_out: frozenset[str], identity: Mapping[str, Any],
+    watch: Watch,
+) -> tuple[Any, RowCounts]:  # fmt: skip
+    """Makes the questions on disk, unless they are there. Returns their maker, and counts. Raises InputError where there are none."""
+    with room_to_write(asked.out), prepared_once(asked.out, lambda: prepared(asked.out / DATA, identity) is not None):
+        claim_out(asked.out, identity)
+        maker = opened.maker(held_out, watch)
+        with watch.counting(len(split.keys), "preparing questions", "steps") as listener:
+            made = prepare(parts_of(split), maker, asked.out / DATA, identity, asked.processes, listener)
+    _tell_made(made, watch)
+    if not made.steps:
+        raise InputError("dataset", "steps with a right element to train on", f"none in {split.name}")
+    return maker, made
 
 
 # --- after ---
