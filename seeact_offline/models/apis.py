@@ -30,6 +30,18 @@ class Tokens:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportedUsage:
+    """The server's words on what a call has used, in the body of a reply or of an error."""
+
+    tokens: Tokens | None
+    """None where the server does not say."""
+    cost: float | None = None
+    """USD that the server says the call has cost; None where it does not say."""
+    tier: str = ""
+    """The service tier that it says it has answered in; empty where it does not say."""
+
+
+@dataclass(frozen=True, slots=True)
 class ApiReply:
     """A reply, in either API."""
 
@@ -38,16 +50,10 @@ class ApiReply:
     refusal: str | None
     stopped_by: object
     """The reason for its end, in the server's words."""
-    tokens: Tokens | None
-    """None where the server does not say."""
     error: object = None
     """The error that stands beside the text, in the choice or in the body; None for none."""
     thoughts: bool = False
     """True where the model's thoughts came apart from the text."""
-    cost: float | None = None
-    """USD that the server says the call has cost; None where it does not say."""
-    tier: str = ""
-    """The service tier that it says it has answered in; empty where it does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,23 +110,27 @@ def find_api(options: ModelOptions, is_openai: bool) -> Api:
 
 def _read_chat(body: Any) -> ApiReply | None:
     choices = _of(body, "choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
+    listed = [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+    choice = next((choice for choice in listed if _of(choice, "index") == 0), listed[0] if listed else None)
+    blocked = _of(_of(body, "promptFeedback"), "blockReason")
+    if choice is None and isinstance(blocked, str):
+        # Gemini, of a prompt that it does not answer
+        choice = {"finish_reason": f"content_filter: {blocked}"}
     message, error = _of(choice, "message"), _fault(choice) or (choice and _fault(body))
-    if not isinstance(message, dict) and not error:
+    reason = _of(choice, "finish_reason")
+    if not (isinstance(message, dict) or error or reason):
         return None
-    tokens = _tokens(_of(body, "usage"), ("prompt_tokens", "completion_tokens", "prompt_tokens_details"))
     text, calls = _joined(_of(message, "content")), _of(message, "tool_calls")
     if isinstance(calls, list) and calls and isinstance(text, str | None):
         functions = [_of(call, "function") for call in calls]
-        text = _with_calls(text, [{"name": _of(one, "name"), "arguments": _of(one, "arguments")} for one in functions])
-    reason = _of(choice, "finish_reason")
+        text = _with_calls(
+            text, [{"name": _of(call, "name"), "arguments": _of(call, "arguments")} for call in functions]
+        )
     if isinstance(reason, dict):
         # SGLang's own form, with a message for what went wrong
         error, reason = error or (reason if reason.get("message") else None), reason.get("type")
     thoughts = bool(_of(message, "reasoning_content") or _of(message, "reasoning"))
-    return ApiReply(
-        text, _text(_of(message, "refusal")), reason, tokens, error, thoughts, _named_cost(body), _tier(body)
-    )
+    return ApiReply(text, _text(_of(message, "refusal")), reason, error, thoughts)
 
 
 def _joined(content: Any) -> Any:
@@ -134,10 +144,29 @@ def _joined(content: Any) -> Any:
     )
 
 
+def is_stream(content: bytes) -> bool:
+    """True for the beginning of an event stream: a field of an event, or a comment."""
+    return bool(re.match(rb"(\xef\xbb\xbf)?\s*(data|event|id|retry)?:", content[:100]))
+
+
 def read_events(content: bytes) -> Any:
-    """The body that the pieces of a stream make up, in the layout of a whole reply; None for what is no stream."""
-    lines = [line[5:].strip() for line in content.splitlines() if line.startswith(b"data:")]
-    events = [json.loads(line) for line in lines if line and line != b"[DONE]"]
+    """The body that the pieces of a stream make up, in the layout of a whole reply; None for a stream without any.
+
+    Source: https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
+    """
+    events, data, kind = list[Any](), list[bytes](), b""
+    for line in (*content.removeprefix(b"\xef\xbb\xbf").splitlines(), b""):
+        name, _, value = line.partition(b":")
+        if name == b"data":
+            data.append(value.removeprefix(b" "))
+        elif name == b"event":
+            kind = value.strip()
+        elif not line:
+            # what is no JSON, as `[DONE]`, is no piece of the reply
+            with suppress(ValueError, RecursionError):
+                event = json.loads(b"\n".join(data))
+                events.append({"error": event} if kind == b"error" and not _of(event, "error") else event)
+            data, kind = [], b""
     if not events:
         return None
     whole = [event["response"] for event in events if isinstance(_of(event, "response"), dict)]
@@ -204,23 +233,21 @@ def _read_response(body: Any) -> ApiReply | None:
     output = _of(body, "output")
     if not isinstance(output, list):
         return None
-    contents = [_of(entry, "content") for entry in output if _of(entry, "type") == "message"]
+    # a commentary goes before the answer, and is none
+    messages = [entry for entry in output if _of(entry, "type") == "message" and _of(entry, "phase") != "commentary"]
+    contents = [_of(entry, "content") for entry in messages]
     parts = [part for content in contents if isinstance(content, list) for part in content]
     texts = [_of(part, "text") for part in parts if _of(part, "type") == "output_text"]
     refusals = [_of(part, "refusal") for part in parts if _of(part, "type") == "refusal"]
     calls = [entry for entry in output if _of(entry, "type") in ("computer_call", "function_call")]
     text = "".join(text for text in texts if isinstance(text, str))
     reason = _of(_of(body, "incomplete_details"), "reason")
-    tokens = _tokens(_of(body, "usage"), ("input_tokens", "output_tokens", "input_tokens_details"))
     return ApiReply(
         text=_with_calls(text, calls) if calls else text,
         refusal=_text(refusals[0]) if refusals else None,
         stopped_by=reason or _of(body, "status"),
-        tokens=tokens,
         error=_fault(body),
         thoughts=any(_of(entry, "type") == "reasoning" for entry in output),
-        cost=_named_cost(body),
-        tier=_tier(body),
     )
 
 
@@ -240,6 +267,8 @@ RESPONSES = Api(
 
 _THOUGHTS = frozenset({"thinking", "reasoning", "redacted_thinking", "reasoning_text"})
 """Types of content parts that are no answer."""
+MOST_TOKENS = 10_000_000
+"""Tokens of the longest context of any model: a count beyond that is a server's mistake."""
 _TICKS = 10**10
 _DECIMAL = re.compile(r"\d{1,9}(\.\d{1,20})?(e-\d{1,2})?", re.IGNORECASE)
 _TIER_CHARS = 40
@@ -258,17 +287,22 @@ def sendable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _tokens(usage: Any, names: tuple[str, str, str]) -> Tokens | None:
-    prompt, completion, details = (_of(usage, name) for name in names)
-    if not (_is_count(prompt) and _is_count(completion)):
-        return None
-    images, total = _of(details, "image_tokens"), _of(usage, "total_tokens")
-    if _is_count(total):
-        # xAI, Gemini and gateways count thoughts beside the reply, OpenAI in it: only the total tells
-        completion = max(completion, total - prompt)
-    elif _is_count(thoughts := _of(_of(usage, names[1] + "_details"), "reasoning_tokens")) and thoughts > completion:
-        completion += thoughts
-    return Tokens(prompt, completion, images if _is_count(images) else 0)
+def read_usage(body: Any) -> ReportedUsage:
+    """Reads what a body of either API says that the call has used."""
+    usage = _of(body, "usage")
+    asked, replied = ("prompt", "completion") if _of(usage, "prompt_tokens") is not None else ("input", "output")
+    prompt, completion, total = (_of(usage, f"{name}_tokens") for name in (asked, replied, "total"))
+    tokens = None
+    if _is_count(prompt) and _is_count(completion):
+        images = _of(_of(usage, f"{asked}_tokens_details"), "image_tokens")
+        thoughts = _of(_of(usage, f"{replied}_tokens_details"), "reasoning_tokens")
+        if _is_count(total):
+            # xAI, Gemini and gateways count thoughts beside the reply, OpenAI in it: only the total tells
+            completion = max(completion, total - prompt)
+        elif _is_count(thoughts) and thoughts > completion:
+            completion += thoughts
+        tokens = Tokens(prompt, completion, images if _is_count(images) else 0)
+    return ReportedUsage(tokens, _named_cost(body), _tier(body))
 
 
 def _named_cost(body: Any) -> float | None:
@@ -299,7 +333,8 @@ def _tier(body: Any) -> str:
 
 
 def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**12
+    """True for a number of tokens that one call can have."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
 
 
 def _of(value: Any, name: str) -> Any:

@@ -30,19 +30,16 @@ _NOT_CARRIED_OUT = ("batch_expired", "batch_cancelled")
 class BatchCodec:
     """Writes requests and reads replies as the live provider does, and sends nothing."""
 
-    def __init__(self, spec: Any, options: ModelOptions, refusals: Sequence[Mapping[str, Any]] = ()) -> None:
-        """`refusals`: noted by `give_way` in earlier waves. Raises ModelSpecError for a model that takes no batches."""
+    def __init__(self, spec: Any, options: ModelOptions, refused: Sequence[str] = ()) -> None:
+        """`refused`: `self.refused` of an earlier wave. Raises ModelSpecError for a model that takes no batches."""
         self._source, self._options = find_model(spec), options
         if not self._source.provider.takes_batches:
             able = [f"{name}/{rest}" for name, one in PROVIDERS.items() if one.takes_batches for rest in one.usage]
             raise ModelSpecError("model", sentence=f"`batch` cannot ask {spec!r}; use {' or '.join(able)}")
         self._model: OpenAIModel = self._source.provider.open(self._source.name, options)
-        self.refusals: list[Mapping[str, Any]] = []
-        """The server's words on parameters of ours that it does not take: they are left out from the next wave on."""
         first = self.parameters
-        for said in refusals:
-            refusal = Failure("bad_request", str(said.get("detail")), status=said.get("status"), body=said.get("body"))
-            self.give_way(self.parameters, refusal)
+        for name in refused:
+            self._model.parameters.leave_out(name)
         self.ever_sent = tuple(dict.fromkeys([*first, *self.parameters]))
         """Names of parameters that some wave so far may have held."""
 
@@ -64,9 +61,13 @@ class BatchCodec:
     @property
     def parameters(self) -> tuple[str, ...]:
         """Names of those that are sent now. No batch can be sent in pieces, so that is not among them."""
-        parameters = self._model.parameters
-        forms = {DETAIL: parameters.sends_detail, SYSTEM: parameters.sends_system}
-        return (*parameters.sent, *(name for name, is_sent in forms.items() if is_sent))
+        form = self._model.parameters.form
+        return (*form.sent, *(name for name in (DETAIL, SYSTEM) if name not in form.gone))
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """Names of the parameters and ways to ask that the server does not take: they are left out from the next wave on."""
+        return self._model.parameters.form.gone
 
     @property
     def dropped(self) -> tuple[str, ...]:
@@ -77,7 +78,7 @@ class BatchCodec:
         """The request as a line of a batch, its pictures as data URLs. Raises the RowError of a picture that cannot be encoded."""
         model, pictures = self._model, [one.picture for one in request.messages if one.picture is not None]
         urls = [await model.pictures.get(picture) for picture in pictures]
-        body = model.body(request, urls, model.parameters.sent, model.parameters.sends_detail)
+        body = model.body(request, urls, model.parameters.form)
         head = json.dumps({"custom_id": key, "method": "POST", "url": self.url})
         return b"".join([head.removesuffix("}").encode(), b', "body": ', body, b"}\n"])
 
@@ -88,11 +89,7 @@ class BatchCodec:
 
     def give_way(self, sent: Collection[str], failure: Failure) -> bool:
         """True if it refuses one of our own parameters among those that were `sent`, which is left out from now on."""
-        before = self.dropped
-        given = self._model.parameters.give_way(sent, failure)
-        if self.dropped != before:
-            self.refusals.append({"status": failure.status, "detail": failure.detail, "body": failure.body})
-        return given
+        return self._model.parameters.give_way(sent, failure)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ import json
 import math
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from seeact_offline.files.redaction import redact_reported
-from seeact_offline.models import server_words
+from seeact_offline.models import servers
 from seeact_offline.records import CallError, Usage
 
 DETAIL_CHARS = 300
@@ -31,11 +31,17 @@ RETRIES: Mapping[str, float] = {
 """Times that a call is asked again after failures of these names, as long as may be waited; after any other it is not."""
 STOPPING = frozenset({"no_quota", "auth_failed"})
 """Failures with which no other call gets through either."""
-_BY_STATUS = {
-    **{401: "auth_failed", 402: "no_quota", 403: "forbidden", 408: "timeout", 429: "rate_limited"},
-    # 424: a model behind the server; 498: no capacity at Groq
-    **dict.fromkeys((409, 423, 424, 425, 449, 498, 499), "server_error"),
+SOON_S = 60.0
+"""Longest pause after which a limit of a day is waited for: some servers let such a limit flow, others end it at midnight."""
+HINTS: Mapping[str, str] = {
+    "no-image": "the model takes no pictures: add --no-image, or name one that does",
+    "fewer": "send fewer pictures: lower --history-pictures",
+    "smaller": "make pictures smaller: --max-image-side 1024, or --image-format jpeg:75",
+    "format": "try another --image-format, such as png",
+    "context": "question and reply together do not fit: lower --max-tokens, or send less (--top-k, --group-size, --history-pictures)",
+    "tls": "the port speaks TLS: write https:// in --base-url",
 }
+"""The options of ours that help, by the names that the table gives them."""
 _TLS_ADVICE = (
     (
         re.compile(
@@ -70,8 +76,10 @@ class Failure:
     """The pause that the server asks for."""
     usage: Usage = field(default_factory=Usage)
     status: int | None = None
-    body: Any = None
-    """The parsed body of an error; None where it is not JSON."""
+    said: servers.ServerError | None = None
+    """The server's error, taken apart; None where there was none."""
+    finding: servers.Finding | None = None
+    """The row of the table that fits it; None where none does."""
     unbilled: bool = False
     """The attempt cannot have cost anything: it reached no server, or the server refused it."""
 
@@ -84,6 +92,11 @@ class Failure:
     def stops(self) -> bool:
         """True if no other call gets through either; see `STOPPING`."""
         return self.name in STOPPING
+
+    @property
+    def refuses(self) -> frozenset[str]:
+        """Names of parameters and ways to ask that the server certainly does not take."""
+        return self.finding.refuses if self.finding else frozenset()
 
     @property
     def error(self) -> CallError:
@@ -114,36 +127,57 @@ def truncated(text: object, limit: str) -> str:
     return scrubbed(f"the reply did not fit in {limit}" + (f"; it began: {begun}" if begun else ""))
 
 
-def of_status(status: int, headers: Mapping[str, str], content: bytes, came_as_success: bool = False) -> Failure:
-    """An answer with a status other than success, or one that was meant (`came_as_success`: it may be billed as one)."""
+def of_status(
+    status: int, headers: Mapping[str, str], content: bytes, came_as_success: bool = False, usage: Usage | None = None
+) -> Failure:
+    """An answer with a status other than success, or one that was meant (`came_as_success`). `usage`: what the server says it has used."""
     try:
         body: Any = json.loads(content)
     except (ValueError, RecursionError):
         body = None
     text = content[:2000].decode("utf-8", "replace")
-    said = f"Error code: {status} - {(_message(body) or text).rstrip('.')}"
-    error = text if body is None else body
-    other = "redirected" if 300 <= status < 400 else "server_error" if status >= 500 else "bad_request"
-    named = None if other == "redirected" else server_words.cause(status, error, error_codes(body))
-    name = named or _BY_STATUS.get(status, other)
-    if name == "redirected":
+    error = servers.read_error(status, text if body is None else body)
+    finding = servers.find(error)
+    row = None if finding is None else finding.row
+    means = (
+        row.means
+        if row
+        else "redirected"
+        if 300 <= status < 400
+        else "server_error"
+        if status >= 500
+        else "bad_request"
+    )
+    said = f"Error code: {status} - {(servers.sentence_of(body) or text).rstrip('.')}"
+    if means == "daily":
+        pause = _named_pause(headers, error.sentences)
+        means = "no_quota" if pause is None or pause > SOON_S else "rate_limited"
+    elif means == "redirected":
         said = f"the server redirects to {headers.get('location', 'nowhere')}, where no key is sent: name the right base_url"
-    refused = name == "bad_request"
+    name = "bad_request" if means in ("no_such_model", "otherwise") else means
     return Failure(
         name,
-        advised(said, server_words.remedy(status, error) if refused else ""),
+        advised(said, HINTS.get(row.hint, "") if row else ""),
         # 403 is also the word of a filter before the server that dislikes one page
-        hopeless=name in ("forbidden", "redirected")
-        or (refused and (status == 404 or server_words.is_missing(error) or server_words.is_plain_to_tls(error))),
+        hopeless=means in ("forbidden", "redirected", "no_such_model") or (name == "bad_request" and status == 404),
         retry_after_s=_retry_after(headers) if name in RETRIES else None,
+        usage=usage or Usage(),
         status=status,
-        body=body,
-        unbilled=not came_as_success and (refused or status not in _MAY_BE_BILLED),
+        said=error,
+        finding=finding,
+        unbilled=usage is None and _is_unbilled(name, status, came_as_success),
     )
 
 
-def of_body(body: object, headers: Mapping[str, str]) -> Failure | None:
-    """An error that comes as a success; None for a body that names none."""
+def _is_unbilled(name: str, status: int, came_as_success: bool) -> bool:
+    """True where the model has done no work: the server refused to begin."""
+    if came_as_success:
+        return name in ("auth_failed", "no_quota", "rate_limited", "bad_request")
+    return name == "bad_request" or status not in _MAY_BE_BILLED
+
+
+def of_body(body: object, headers: Mapping[str, str], usage: Usage | None = None) -> Failure | None:
+    """An error that comes as a success; None for a body that names none. `usage`: what the body says it has used."""
     if not isinstance(body, dict):
         return None
     # some gateways have no object around code and message
@@ -151,13 +185,15 @@ def of_body(body: object, headers: Mapping[str, str]) -> Failure | None:
     error = body.get("error") or body.get("base_resp") or bare
     if not error:
         return None
-    codes = error_codes(body)
-    numbers = [int(code) for code in codes if code.isdecimal() and len(code) == 3 and code >= "400"]
-    name = server_words.cause(min(numbers, default=200), error, codes)
-    if name or numbers:
-        failure = of_status(min(numbers, default=400), headers, json.dumps(body).encode(), came_as_success=True)
-        return replace(failure, name=name) if name else failure
-    return malformed(f"an error as a success: {_message(body) or error}")
+    read = servers.read_error(200, {"error": error})
+    statuses = [int(code) for code in read.codes if re.fullmatch("[45][0-9][0-9]", code)]
+    content = json.dumps(error).encode()
+    if statuses:
+        return of_status(min(statuses), headers, content, True, usage)
+    if servers.find(read):
+        return of_status(200, headers, content, True, usage)
+    failure = malformed(f"an error as a success: {servers.sentence_of(error) or error}")
+    return failure if usage is None else replace(failure, usage=usage)
 
 
 def of_torn_reply(error: object, reason: object, text: object, headers: Mapping[str, str]) -> Failure:
@@ -165,9 +201,10 @@ def of_torn_reply(error: object, reason: object, text: object, headers: Mapping[
     begun = f"; it began: {text[:80]}" if isinstance(text, str) and text.strip() else ""
     named = of_body({"error": error}, headers) if error else None
     why = named.detail if named else f"finish reason {reason}"
-    name = named.name if named and named.name not in ("api_error", "bad_request") else "server_error"
-    if named and server_words.cause(200, error) == "bad_request":
-        name = "bad_request"
+    name = named.name if named and named.name != "api_error" else "server_error"
+    if name == "bad_request" and not servers.find(servers.read_error(200, error)):
+        # a status alone: the request was good enough for the reply to begin
+        name = "server_error"
     pause = _retry_after(headers) if name in RETRIES else None
     return Failure(name, scrubbed(f"the server broke the reply off: {why}{begun}"), retry_after_s=pause)
 
@@ -188,39 +225,6 @@ def of_exception(error: Exception) -> Failure:
     return Failure(name, advised(detail, advice), unreachable=unreachable, unbilled=unreachable)
 
 
-def error_codes(body: object) -> set[str]:
-    """`code` and `type` of an error in OpenAI's layout, or in a list of one as Google has it."""
-    error = _error(body)
-    return {str(error[name]) for name in ("code", "type", "status_code") if isinstance(error.get(name), str | int)}
-
-
-def words(value: object) -> Iterator[str]:
-    """Every text inside an error's body, without the names of fields."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for entry in value.values():
-            yield from words(entry)
-    elif isinstance(value, list):
-        for entry in value:
-            yield from words(entry)
-
-
-def _error(body: object) -> Mapping[str, Any]:
-    first = body[0] if isinstance(body, list) and body else body
-    error = (first.get("error") or first.get("base_resp")) if isinstance(first, dict) else None
-    if isinstance(error, dict):
-        return error
-    return first if isinstance(first, dict) else {}
-
-
-def _message(body: object) -> str | None:
-    """The error's own sentence: in OpenAI's layout, or as a text in its place (xAI, FastAPI, LM Studio)."""
-    error = _error(body)
-    texts = [error.get(name) for name in ("message", "error", "detail", "status_msg", "msg")]
-    return next((text for text in texts if isinstance(text, str) and text), None)
-
-
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds, from milliseconds, seconds or a date, which counts from the server's own `Date`: its clock may be wrong, or ours. None
     for none that makes sense."""
@@ -232,6 +236,21 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     if until is None:
         return None
     return max(0.0, until - (time.time() if now is None else now))
+
+
+_PAUSE = re.compile(
+    r"(?:try again|retry|wait)(?: in| after| for)? (?:(\d{1,3})h)?(?:(\d{1,3})m(?!s))?(?:([\d.]{1,12}) ?(ms|s|seconds?))?"
+)
+
+
+def _named_pause(headers: Mapping[str, str], sentences: Iterable[str]) -> float | None:
+    """Seconds that the server asks to wait, in a header or in words such as "try again in 9m38.5s"; None where it does not say."""
+    if (pause := _retry_after(headers)) is not None:
+        return pause
+    for hours, minutes, seconds, unit in (match for sentence in sentences for match in _PAUSE.findall(sentence)):
+        if hours or minutes or seconds:
+            return 3600 * int(hours or 0) + 60 * int(minutes or 0) + float(seconds or 0) / (1000 if unit == "ms" else 1)
+    return None
 
 
 def _timestamp(date: str) -> float | None:

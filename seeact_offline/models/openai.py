@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from seeact_offline.files.redaction import redact
 from seeact_offline.models import failures
 from seeact_offline.models.address import KEY_VARIABLE, NO_KEY, Server, address_of, azure_key, find_server
-from seeact_offline.models.apis import ApiReply, Tokens, find_api, read_events
+from seeact_offline.models.apis import ApiReply, ReportedUsage, Tokens, find_api, is_stream, read_events, read_usage
 from seeact_offline.models.bills import Price
 from seeact_offline.models.client import ServerModel
 from seeact_offline.models.data_urls import BUDGET, DataUrls
@@ -35,11 +35,11 @@ from seeact_offline.models.http_client import (
     library,
 )
 from seeact_offline.models.image_tokens import possible_rules, rule_named
-from seeact_offline.models.parameters import DETAIL, STREAM, SYSTEM, Parameters
+from seeact_offline.models.parameters import COUNTS, DETAIL, STREAM, SYSTEM, Form, Parameters
 from seeact_offline.models.prices import LISTED_HOSTS
 from seeact_offline.models.prompt_counts import PromptCounts
 from seeact_offline.models.provider import ModelOptions, Provider
-from seeact_offline.models.server_words import ending
+from seeact_offline.models.servers import ending
 from seeact_offline.records import (
     CallRecord,
     Completion,
@@ -78,7 +78,7 @@ class OpenAIModel(ServerModel):
         check_environment(self._server.host)
         self.api = find_api(options, self._server.is_openai)
         self.parameters = Parameters(options, self.api)
-        self._asked_with = dict(self.parameters.sent)
+        self._asked_with = dict(self.parameters.form.sent)
         self.pictures = DataUrls(options.image_format, max(BUDGET, options.concurrency * _URL_CHARS))
         self.server = self._server.address
         self._client: AsyncOpenAI | None = None
@@ -86,6 +86,8 @@ class OpenAIModel(ServerModel):
         """True once the server has answered in HTTP, whatever it said."""
         self._prompts = PromptCounts()
         self._odd_endings: Counter[str] = Counter()
+        self._n_trials = 0
+        """Replies to requests without a part that the server may have refused."""
         self._unpriced_tier = ""
         """A service tier in which the server has answered, though it may cost more and has no price."""
 
@@ -102,7 +104,7 @@ class OpenAIModel(ServerModel):
     @property
     def dropped(self) -> tuple[str, ...]:
         """Parameters of ours that the server refused, and that were left out from then on."""
-        return self.parameters.dropped
+        return self.parameters.form.labels
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -110,6 +112,8 @@ class OpenAIModel(ServerModel):
         remarks = [*self._prompts.remarks]
         if "image_detail" in self._options.typed and not (self._server.is_openai or self._server.is_azure):
             remarks.insert(0, f"image_detail is OpenAI's own: {self._server.address} may ignore it")
+        if self._n_trials > len(self.dropped):
+            remarks.append(f"replies to requests without a parameter that the server blamed once: {self._n_trials}")
         if self._odd_endings:
             named = ", ".join(f"{reason} ({count})" for reason, count in sorted(self._odd_endings.items()))
             remarks.append(f"replies that ended for a reason that is not known, and were taken as they are: {named}")
@@ -118,7 +122,7 @@ class OpenAIModel(ServerModel):
     @property
     def reply_limit(self) -> float:
         """Most tokens of a reply, by what is sent now; infinite where that says nothing."""
-        return self.parameters.reply_limit
+        return self.parameters.form.reply_limit
 
     async def prepare(self, request: Request) -> Callable[[], Awaitable[Completion | Failure]]:
         """Encodes the pictures; the result makes one attempt. Raises the RowError of a picture that cannot be encoded."""
@@ -132,28 +136,38 @@ class OpenAIModel(ServerModel):
             self._client = None
 
     async def _attempt(self, request: Request, urls: list[bytes]) -> Completion | Failure:
-        """One attempt; one more for each parameter that the server makes us leave out. Raises InputError where there is a limit of what may
-        be spent, and the attempt could cost anything."""
+        """One attempt; one more for each parameter that the server makes us leave out, or that its words blame. Raises InputError where there
+        is a limit of what may be spent, and the attempt could cost anything."""
+        trial: Form | None = None
+        refusal: Failure | None = None
         while True:
+            form = trial or self.parameters.form
             if self._options.budget is not None and self._options.budget.is_limited:
-                check_bounded(self.parameters, self._options.price, self._unpriced_tier)
-            sent = self.parameters.sent
-            with_detail = self.parameters.sends_detail
-            refusable = self.refusable(request)
-            outcome = await self._post(self.body(request, urls, sent, with_detail))
+                check_bounded(form, self._options.price, self._unpriced_tier)
+            outcome = await self._post(self.body(request, urls, form))
             if isinstance(outcome, Completion):
                 self._prompts.add(request.messages, outcome.usage.prompt_tokens)
-            if not (isinstance(outcome, Failure) and self.parameters.give_way(refusable, outcome)):
+                self.parameters.note_answer(form)
+                self._n_trials += trial is not None
                 return outcome
+            parts = self.refusable(request, form)
+            if trial is None and self.parameters.give_way(parts, outcome):
+                continue
+            trial = self.parameters.control(form, parts, outcome)
+            refusal = refusal or outcome
+            if trial is None:
+                return refusal
 
-    def refusable(self, request: Request) -> list[str]:
-        """Names of all of this request that a server may refuse now: parameters, and ways to ask."""
+    def refusable(self, request: Request, form: Form) -> list[str]:
+        """Names of all of this request that a server may refuse: parameters, and ways to ask."""
+        streams = STREAM in form.gone
         forms = {
-            DETAIL: self.parameters.sends_detail and any(message.picture is not None for message in request.messages),
-            SYSTEM: self.parameters.sends_system and any(message.role == SYSTEM for message in request.messages),
-            STREAM: not self.parameters.streams,
+            DETAIL: any(message.picture is not None for message in request.messages),
+            SYSTEM: any(message.role == SYSTEM for message in request.messages),
+            STREAM: True,
+            COUNTS: streams and self.api.conversation == "messages",
         }
-        return [*self.parameters.sent, *(name for name, is_sent in forms.items() if is_sent)]
+        return [*form.sent, *(name for name, is_sent in forms.items() if is_sent and name not in form.gone)]
 
     async def _post(self, body: bytes) -> Completion | Failure:
         from openai import APIStatusError, Omit, OpenAIError
@@ -178,15 +192,18 @@ class OpenAIModel(ServerModel):
         except (OpenAIError, TimeoutError, ReplyTooLarge) as error:
             # only its words: a traceback must not print the SDK's own error, which may quote the key
             failure = failures.of_exception(error)
+            # an answer that is no HTTP, or silence where TLS is usual
+            speaks_tls = "illegal" in failure.detail or urlsplit(self._server.url).port in (443, 8443)
             hung_up = failure.name == "connection_failed" and not failure.unreachable and not self._has_spoken
-            if hung_up and self._server.url.startswith("http:"):
+            if hung_up and speaks_tls and self._server.url.startswith("http:"):
                 advice = "if the port speaks TLS, write https:// in --base-url"
                 return replace(failure, detail=failures.advised(failure.detail, advice))
             return failure
         self._has_spoken = True
         outcome = self.read(response.content, response.headers)
-        # a success is billed, whether or not it can be read
-        return outcome if outcome.usage.calls else replace(outcome, usage=failures.UNREAD)
+        # a success is billed, whether or not it can be read, but for an error in its place
+        is_refused = isinstance(outcome, Failure) and outcome.unbilled
+        return outcome if outcome.usage.calls or is_refused else replace(outcome, usage=failures.UNREAD)
 
     def _path_advice(self) -> str:
         """Names a likely fault of the address; empty where it has a version in it, as `/v1`."""
@@ -210,15 +227,14 @@ class OpenAIModel(ServerModel):
         shown = failures.scrubbed(", ".join(name[:100] for name in names[:MOST_LISTED]) or "none")
         return f"; it has {shown}{more}{failures.scrubbed(did_you_mean(self._name, ', '.join(names)))}"
 
-    def body(self, request: Request, urls: list[bytes], sent: Mapping[str, Any], with_detail: bool) -> bytes:
+    def body(self, request: Request, urls: list[bytes], form: Form) -> bytes:
         """The JSON of a request, `urls` in the place of its pictures."""
-        look = {DETAIL: str(self._options.image_detail)} if with_detail else {}
-        messages = self.api.messages(request.messages, _PICTURE, look, self.parameters.sends_system)
-        streamed: dict[str, Any] = {}
-        if self.parameters.streams:
-            usage = {"stream_options": {"include_usage": True}} if self.api.conversation == "messages" else {}
-            streamed = {"stream": True, **usage}
-        text = json.dumps({"model": self._name, self.api.conversation: messages, **sent, **streamed})
+        look = {} if DETAIL in form.gone else {DETAIL: str(self._options.image_detail)}
+        messages = self.api.messages(request.messages, _PICTURE, look, SYSTEM not in form.gone)
+        streamed: dict[str, Any] = {"stream": True} if STREAM in form.gone else {}
+        if streamed and self.api.conversation == "messages" and COUNTS not in form.gone:
+            streamed[COUNTS] = {"include_usage": True}
+        text = json.dumps({"model": self._name, self.api.conversation: messages, **form.sent, **streamed})
         first, *others = text.encode("ascii").split(_PICTURE.encode("ascii"))
         return b"".join([first, *(part for url, rest in zip(urls, others, strict=True) for part in (url, rest))])
 
@@ -227,63 +243,66 @@ class OpenAIModel(ServerModel):
         who = self._server.address
         try:
             # some servers send pieces where a whole reply was asked for
-            body = read_events(content) if content.lstrip()[:5] in (b"data:", b"event") else json.loads(content)
+            body = read_events(content) if is_stream(content) else json.loads(content)
         except (ValueError, RecursionError, AttributeError, TypeError) as error:
             found = content[:80].decode("utf-8", "replace")
             detail = f"{who} answered with something that is not JSON: {error}: {found}"
             return replace(failures.malformed(detail), detail=failures.advised(detail, self._path_advice()))
-        said = self.api.read(body)
-        if said is None:
-            detail = f"{who} answered with something that is not a chat completion: {content[:200].decode('utf-8', 'replace')}"
-            failure = failures.of_body(body, headers) or failures.malformed(detail)
-            is_missing = failure.hopeless and failure.name == "bad_request"
-            advice = self._path_advice() if is_missing else ""
-            return replace(failure, detail=failures.advised(failure.detail, advice)) if advice else failure
-        return self._outcome(said, headers)
-
-    def _outcome(self, said: ApiReply, headers: Mapping[str, str]) -> Completion | Failure:
-        usage, end = (
-            failures.UNREAD if said.tokens is None and said.cost is None else self._usage(said),
-            ending(said.stopped_by),
+        reported, reply = read_usage(body), self.api.read(body)
+        used = reported.tokens is not None or reported.cost is not None
+        usage = self._usage(reported, bool(reply and reply.text)) if used else failures.UNREAD
+        if reply is not None:
+            return self._outcome(reply, usage, headers)
+        detail = (
+            f"{who} answered with something that is not a chat completion: {content[:200].decode('utf-8', 'replace')}"
         )
-        if said.refusal or (end == "refused" and not said.error):
-            by = "" if said.stopped_by in (None, "content_filter") else f" ({said.stopped_by})"
-            detail = failures.scrubbed(said.refusal or f"stopped by the server's content filter{by}")
+        failure = failures.of_body(body, headers, usage if used else None)
+        if failure is None:
+            return replace(failures.malformed(detail), usage=usage)
+        is_missing = failure.hopeless and failure.name == "bad_request"
+        advice = self._path_advice() if is_missing else ""
+        return replace(failure, detail=failures.advised(failure.detail, advice)) if advice else failure
+
+    def _outcome(self, reply: ApiReply, usage: Usage, headers: Mapping[str, str]) -> Completion | Failure:
+        end = ending(reply.stopped_by)
+        if reply.refusal or (end == "refused" and not reply.error):
+            by = "" if reply.stopped_by in (None, "content_filter") else f" ({reply.stopped_by})"
+            detail = failures.scrubbed(reply.refusal or f"stopped by the server's content filter{by}")
             return Failure("refused", detail, usage=usage)
-        if said.error or end == "server_error":
-            return replace(failures.of_torn_reply(said.error, said.stopped_by, said.text, headers), usage=usage)
-        is_blank = said.text is None or (isinstance(said.text, str) and not said.text.strip())
-        thought = "; it wrote thoughts alone: raise --max-tokens" if said.thoughts and is_blank else ""
+        if reply.error or end == "server_error":
+            return replace(failures.of_torn_reply(reply.error, reply.stopped_by, reply.text, headers), usage=usage)
+        is_blank = reply.text is None or (isinstance(reply.text, str) and not reply.text.strip())
+        thought = "; it wrote thoughts alone: raise --max-tokens" if reply.thoughts and is_blank else ""
         if end == "truncated":
-            detail = failures.truncated(said.text, "the limit of new tokens (max_tokens)")
+            detail = failures.truncated(reply.text, "the limit of new tokens (max_tokens)")
             return Failure("truncated", detail + thought, usage=usage)
-        if is_blank:
+        if is_blank or end == "empty_reply":
             # a blank reply is the model's own when it keeps saying so
-            detail = failures.scrubbed(f"the server sent no text (finish reason {said.stopped_by})") + thought
+            detail = failures.scrubbed(f"the server sent no text (finish reason {reply.stopped_by})") + thought
             return Failure("empty_reply", detail, usage=usage)
-        if not isinstance(said.text, str):
-            return failures.malformed(f"the reply's content is a {type(said.text).__name__}")
+        if not isinstance(reply.text, str):
+            return replace(failures.malformed(f"the reply's content is a {type(reply.text).__name__}"), usage=usage)
         named = headers.get("x-request-id") or headers.get("request-id")
         request_id = failures.scrubbed(named)[:_REQUEST_ID_CHARS] if named else None
-        reason = failures.scrubbed(str(said.stopped_by))[:_REASON_CHARS] if end == "unknown" else None
+        reason = failures.scrubbed(str(reply.stopped_by))[:_REASON_CHARS] if end == "unknown" else None
         if reason is not None:
             self._odd_endings[reason] += 1
-        return Completion(redact(said.text), usage, CallRecord(request_id=request_id, finish_reason=reason))
+        return Completion(redact(reply.text), usage, CallRecord(request_id=request_id, finish_reason=reason))
 
-    def _usage(self, said: ApiReply) -> Usage:
+    def _usage(self, reported: ReportedUsage, has_text: bool) -> Usage:
         """The usage with its cost: the larger of what the server names and what its tokens cost in the tier in which it has answered. Every
         call has a prompt, so a server that counts nothing has not said what was used."""
-        tokens, price, has_text = said.tokens or Tokens(0, 0, 0), self._options.price, bool(said.text)
-        usage = Usage(1, tokens.prompt, tokens.completion, tokens.images, said.cost)
+        tokens, price = reported.tokens or Tokens(0, 0, 0), self._options.price
+        usage = Usage(1, tokens.prompt, tokens.completion, tokens.images, reported.cost)
         if not tokens.prompt or (has_text and not tokens.completion):
-            return replace(usage, cost_usd=said.cost or None, unreported=1)
+            return replace(usage, cost_usd=reported.cost or None, unreported=1)
         if price is None:
             return usage
-        own = price.in_tier(said.tier)
+        own = price.in_tier(reported.tier)
         if own is None:
-            self._unpriced_tier = said.tier
+            self._unpriced_tier = reported.tier
         cost = (own or price).of(tokens.prompt, tokens.completion) * (1.0 if own else DEAREST_TIER)
-        return replace(usage, cost_usd=max(cost, said.cost or 0.0))
+        return replace(usage, cost_usd=max(cost, reported.cost or 0.0))
 
     def _opened(self) -> AsyncOpenAI:
         """The client, made on first use: it belongs to the running loop, and its import takes most of a second."""
@@ -317,16 +336,16 @@ def _api_key(server: Server) -> str:
     return key or NO_KEY
 
 
-def check_bounded(parameters: Parameters, price: Price | None, answered_in: str = "") -> None:
+def check_bounded(form: Form, price: Price | None, answered_in: str = "") -> None:
     """Raises InputError for a call that may cost anything. `answered_in`: a service tier without a price, of an earlier reply."""
-    if parameters.reply_limit == inf:
+    if form.reply_limit == inf:
         got = "none is sent (-M), or the server takes none"
         raise InputError(
             "max_cost",
             sentence=f"`max_cost` needs a limit of new tokens, without which a call may cost anything; {got}",
         )
-    if price is not None and (answered_in or price.in_tier(parameters.tier) is None):
-        wanted = f"a price of the service tier {(answered_in or parameters.tier)!r}, in a file for --price"
+    if price is not None and (answered_in or price.in_tier(form.tier) is None):
+        wanted = f"a price of the service tier {(answered_in or form.tier)!r}, in a file for --price"
         raise InputError(
             "max_cost", sentence=f"`max_cost` needs {wanted}{', as the server answers in it' if answered_in else ''}"
         )
@@ -334,7 +353,7 @@ def check_bounded(parameters: Parameters, price: Price | None, answered_in: str 
 
 def _check_spending(options: ModelOptions) -> None:
     parameters = Parameters(options, find_api(options, find_server(options.base_url).is_openai))
-    check_bounded(parameters, options.price)
+    check_bounded(parameters.form, options.price)
 
 
 def _identity(name: str, options: ModelOptions) -> dict[str, Any]:

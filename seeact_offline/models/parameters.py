@@ -3,6 +3,9 @@
 Nothing is guessed from a model's name. A server that refuses one of ours is asked without it from then on; one
 that the user chose is the user's to change. OpenAI's chat completions know the limit of new tokens by two names, and each
 server takes one or both: refused under one name, it is sent under the other.
+
+As this changes every later call, it needs certainty: a row of the table of servers; or a request that was refused in words that name
+the parameter, was answered without it, and another that is then refused for it again.
 """
 
 from __future__ import annotations
@@ -10,12 +13,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from seeact_offline.models.failures import Failure, error_codes, words
+from seeact_offline.models.failures import Failure
 from seeact_offline.models.provider import ModelOptions
-from seeact_offline.models.server_words import only_streams, refuses_system
 from seeact_offline.records import ModelSpecError
 
 if TYPE_CHECKING:
@@ -28,23 +31,16 @@ SYSTEM = "system"
 """The role: where it is refused, its text goes into the user's turn."""
 STREAM = "stream"
 """Whole replies: a model that has none is asked to send its reply in pieces."""
-_FORMS = {SYSTEM: "system -> user", STREAM: "stream=false -> true"}
+COUNTS = "stream_options"
+"""The wish for counts of tokens at the end of a stream."""
+_LABELS = {SYSTEM: "system -> user", STREAM: "stream=false -> true"}
 """Ways to ask that are no parameters, and what takes their place."""
+_FORMS = frozenset({DETAIL, SYSTEM, STREAM, COUNTS})
 _OURS = frozenset({"messages", "model", "input", "stream", "stream_options", "n"})
 """Parameters that are ours alone: they make the request and its answer what they are."""
 _TWINS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _TIER = "service_tier"
-_REFUSED = re.compile(
-    r"unsupported|(?:not|n't) support|not allowed|not permitted|not available|unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)"
-    r"|no longer|deprecated|cannot find|invalid (?:parameter|argument|value)|does not (?:take|accept|allow)|only the default|must be"
-    r"|only\b.{0,40}\b(?:allowed|supported|accepted|valid)|(?:may|can) only be|should be|not be set|out of range|not valid|only supports?\b"
-    r"|不支持|只支持|只能|参数(?:非法|有误|错误|无效)|不合法",
-    re.IGNORECASE,
-)
-_TOO_LONG = re.compile(r"context|too (?:large|long|many)|reduce the length", re.IGNORECASE)
-"""A request that does not fit: no reason to leave a parameter out of all others."""
-_REFUSED_CODES = frozenset({"unsupported_parameter", "unsupported_value", "unknown_parameter"})
 
 
 def read_model_args(texts: Sequence[str]) -> dict[str, Any]:
@@ -61,8 +57,47 @@ def read_model_args(texts: Sequence[str]) -> dict[str, Any]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One way to put a request."""
+
+    sent: Mapping[str, Any]
+    """The parameters."""
+    gone: tuple[str, ...] = ()
+    """Names of all that was left out, in order; of the limit of new tokens, the name under which it was refused."""
+    labels: tuple[str, ...] = ()
+    """The same for people: `max_tokens -> max_completion_tokens` for another name."""
+    limits: Collection[str] = ()
+    """Names under which the API knows a limit of new tokens."""
+
+    def without(self, name: str, is_renamed: bool) -> Form:
+        """The form without one of its parameters or ways to ask. `is_renamed`: it goes by its other name from now on."""
+        label, sent = _LABELS.get(name, name), {key: value for key, value in self.sent.items() if key != name}
+        if is_renamed:
+            label, sent = (
+                f"{name} -> {_TWINS[name]}",
+                {_TWINS.get(k, k) if k == name else k: v for k, v in self.sent.items()},
+            )
+        return Form(sent, (*self.gone, name), (*self.labels, label), self.limits)
+
+    @property
+    def reply_limit(self) -> float:
+        """Most tokens of a reply: the largest where several limits are sent. Infinite where the API knows none of them, or one is no
+        number of tokens."""
+        sent = {name: self.sent[name] for name in _LIMITS if name in self.sent}
+        are_counts = all(
+            isinstance(limit, int) and not isinstance(limit, bool) and limit > 0 for limit in sent.values()
+        )
+        return max(sent.values()) if are_counts and sent.keys() & set(self.limits) else inf
+
+    @property
+    def tier(self) -> str:
+        """The service tier that is asked for; empty for none."""
+        return str(self.sent.get(_TIER, "")).lower()
+
+
 class Parameters:
-    """The parameters that are sent now, and those that were dropped."""
+    """The form of requests now, and what of it may change."""
 
     def __init__(self, options: ModelOptions, api: Api) -> None:
         """Sends the options of `api` unless `model_args` say otherwise; a parameter that is None is not sent.
@@ -73,94 +108,76 @@ class Parameters:
         for name in chosen:
             if name in _OURS:
                 raise ModelSpecError("model_args", f"parameters other than {', '.join(sorted(_OURS))}", name)
-            same = [option for option, known in api.names.items() if known == name or _TWINS.get(known) == name]
+            same = [option for option, sent in api.names.items() if sent == name or _TWINS.get(sent) == name]
             if same and same[0] in options.typed:
                 raise ModelSpecError("model_args", sentence=f"`model_args`: use {same[0]} or {name}, not both")
         ours = {name: getattr(options, option) for option, name in api.names.items()} | dict(api.own)
         has_limit = bool(_TWINS.keys() & chosen.keys())
         kept = {name: value for name, value in ours.items() if not (has_limit and name in _TWINS)}
-        self.sent: Mapping[str, Any] = {k: v for k, v in {**kept, **chosen}.items() if v is not None}
-        """Replaced, never changed: a request under way still holds the old ones."""
-        self.dropped: tuple[str, ...] = ()
-        """The parameters that the server refused, in order; `max_tokens -> max_completion_tokens` for another name."""
+        sent = {name: value for name, value in {**kept, **chosen}.items() if value is not None}
+        limits = _TWINS.keys() if api.conversation == "messages" else {"max_output_tokens"}
+        self.form = Form(sent, limits=tuple(limits))
+        """Replaced, never changed: a request under way still holds the old one."""
         not_typed = {
             name for option, name in (*api.names.items(), ("image_detail", DETAIL)) if option not in options.typed
         }
-        self._refusable = (not_typed | api.own.keys()) - chosen.keys()
+        self._refusable = (not_typed | api.own.keys() | {SYSTEM, STREAM, COUNTS}) - chosen.keys()
         self._renamable = _TWINS.keys() & (ours.keys() - chosen.keys())
-        self._gone: set[str] = set()
-        self._limits = _TWINS.keys() if api.conversation == "messages" else {"max_output_tokens"}
+        self._suspected: frozenset[str] = frozenset()
+        """Names that a server's words have blamed, and without which it then answered."""
 
-    @property
-    def reply_limit(self) -> float:
-        """Most tokens of a reply, by what is sent: the largest where several limits are. Infinite where the API knows none of them, or
-        one is no number of tokens."""
-        sent = {name: self.sent[name] for name in _LIMITS if name in self.sent}
-        are_counts = all(isinstance(one, int) and not isinstance(one, bool) and one > 0 for one in sent.values())
-        return max(sent.values()) if are_counts and self._limits & sent.keys() else inf
-
-    @property
-    def tier(self) -> str:
-        """The service tier that is asked for; empty for none."""
-        return str(self.sent.get(_TIER, "")).lower()
-
-    @property
-    def sends_detail(self) -> bool:
-        return DETAIL not in self._gone
-
-    @property
-    def sends_system(self) -> bool:
-        return SYSTEM not in self._gone
-
-    @property
-    def streams(self) -> bool:
-        """True once the server has said that it answers in pieces alone."""
-        return STREAM in self._gone
-
-    def give_way(self, sent: Collection[str], failure: Failure) -> bool:
-        """Drops a parameter of ours that the server refuses, among those that were `sent` (DETAIL, SYSTEM and STREAM among them).
-        True: ask again."""
-        # some servers refuse under 500 what they will never take, such as a role that the model's template does not know
-        if failure.status not in (400, 422) and failure.name != "bad_request":
-            return False
-        for name in sent:
-            if name in self._refusable | self._renamable | self._gone | _FORMS.keys() and _refuses(name, failure):
-                if name not in self._gone:
-                    self._leave_out(name)
+    def give_way(self, parts: Collection[str], failure: Failure) -> bool:
+        """Leaves out for good what the server certainly does not take of the `parts` of a request. True: ask again."""
+        refused = failure.refuses | (self._suspected & set(_blamed(parts, failure)))
+        for name in parts:
+            # another call may have been told so meanwhile
+            if name in refused and name in self.form.gone:
+                return True
+            if name in refused and self.leave_out(name):
                 return True
         return False
 
-    def _leave_out(self, name: str) -> None:
-        """Sends it no more, or by its other name as long as that one was not refused."""
-        self._gone.add(name)
-        if name in _FORMS:
-            self.dropped = (*self.dropped, _FORMS[name])
-            return
-        if name not in self._renamable:
-            self.sent = {other: value for other, value in self.sent.items() if other != name}
-            self.dropped = (*self.dropped, name)
-            return
-        twin = _TWINS[name]
-        self.sent = {twin if other == name else other: value for other, value in self.sent.items()}
-        self.dropped = (*self.dropped, f"{name} -> {twin}")
-        if name in self._refusable:
-            self._refusable.add(twin)
+    def leave_out(self, name: str) -> bool:
+        """Sends it no more, or by its other name as long as that was not refused; False for one of the user's."""
+        if (left := self._left(self.form, name)) is not None:
+            self.form = left
+        return left is not None
+
+    def control(self, form: Form, parts: Collection[str], failure: Failure) -> Form | None:
+        """The form without what the server's words blame, for a trial that changes no other call; None where they blame nothing of ours."""
+        return next(filter(None, (self._left(form, name) for name in _blamed(parts, failure))), None)
+
+    def note_answer(self, form: Form) -> None:
+        """Notes that a request in this form was answered: nothing that it held is to blame, what it leaves out may be."""
+        self._suspected = frozenset(form.gone) - set(self.form.gone)
+
+    def _left(self, form: Form, name: str) -> Form | None:
+        """The form without this name, or with its twin; None where it is the user's."""
+        twin = _TWINS.get(name, "")
+        first = twin if twin in form.gone else name
+        if name in self._renamable and twin not in form.gone:
+            return form.without(name, is_renamed=True)
+        return form.without(name, is_renamed=False) if first in self._refusable else None
 
 
-def _refuses(name: str, failure: Failure) -> bool:
-    """True if the server says that it does not take this parameter."""
-    said = [*words(failure.body)] or [failure.detail]
-    if name in _FORMS:
-        return (refuses_system if name == SYSTEM else only_streams)(failure.body or failure.detail)
-    if any(_TOO_LONG.search(text) for text in said):
-        return False
-    if name in _TWINS and any(re.search(rf"\buse\W+{_TWINS[name]}\b", text, re.IGNORECASE) for text in said):
-        return True
-    spelt = re.compile(
-        rf"(?:['\"`]|\.){name}['\"`]|\b{name}(?=\s*[:=])|(?:parameter|argument|field|supplied|key|property)s?:? {name}\b"
-        rf"|(?<![\w'])(?:invalid )?{name}(?: (?:may|must|can|should|is|does|value|parameter|argument|setting)\b|\s*参数)",
-        re.IGNORECASE,
-    )
-    named = any(text == name or text.endswith(f".{name}") or spelt.search(text) for text in said)
-    refused = bool(error_codes(failure.body) & _REFUSED_CODES) or any(map(_REFUSED.search, said))
-    return named and refused
+def _blamed(parts: Collection[str], failure: Failure) -> list[str]:
+    """The parts of a refused request that the server's words name, though no row of the table is sure of it."""
+    if failure.status not in (400, 422) or failure.finding is not None or failure.said is None:
+        return []
+    return [
+        name
+        for name in parts
+        if name in failure.said.parameters or any(_names(name, said) for said in failure.said.sentences)
+    ]
+
+
+def _names(name: str, sentence: str) -> bool:
+    if name == SYSTEM:
+        return bool(
+            re.search(r"\b(system|developer)\b", sentence)
+            and re.search(r"\b(roles?|messages?|prompts?|instructions?)\b", sentence)
+        )
+    if name == STREAM:
+        return bool(re.search(r"\bstream(ing|ed)?\b", sentence))
+    spelt = rf"['\"`]{name}['\"`]|\b{name}(?=\s*[:=])|(?:parameter|argument|field|property)s?:? {name}\b|(?<![\w'])(?:invalid )?{name}(?: (?:may|must|can|should|is|does|value|parameter|argument|setting)\b|\s*参数)"
+    return bool(re.search(spelt, sentence))

@@ -147,7 +147,7 @@ def run_batch(
 
 def _codec(model: ModelSettings, batches: BatchFolder) -> BatchCodec:
     closings = batches.closings()
-    return BatchCodec(model.spec, model.options, closings[-1].refusals if closings else ())
+    return BatchCodec(model.spec, model.options, closings[-1].refused if closings else ())
 
 
 # --- export ---
@@ -337,7 +337,7 @@ def _import(model: ModelSettings, out: RunFolder, batches: BatchFolder) -> Batch
     given_up = {key: said for key, said in failed.items() if key in reader.lasting}
     lost = len(left) - len(failed)
     counts = {"read": reader.new, "known": reader.known, "failed": len(failed), "lost": lost}
-    last.close(Closing(given_up, [dict(refusal) for refusal in codec.refusals], counts))
+    last.close(Closing(given_up, [*codec.refused], counts))
     return BatchReport(
         batches.path,
         last.number,

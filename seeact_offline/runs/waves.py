@@ -70,8 +70,8 @@ class Closing(msgspec.Struct, frozen=True):
 
     failed: dict[str, tuple[str, str]]
     """Requests that are not asked again: key -> the failure's name, what the server said."""
-    refusals: list[dict[str, Any]]
-    """`BatchCodec.refusals` of this wave and those before."""
+    refused: list[str]
+    """`BatchCodec.refused` of this wave and those before."""
     counts: dict[str, int]
     schema: int = 1
 

@@ -207,8 +207,8 @@ def test_a_refused_parameter_stays_away_in_later_waves(codec: BatchCodec) -> Non
     sent = codec.parameters
     # as each of thousands of lines says so
     assert [codec.give_way(sent, result(said, codec).outcome) for _ in range(2)] == [True, True]
-    assert len(codec.refusals) == 1
-    later = BatchCodec("openai/m", OPTIONS, json.loads(json.dumps(codec.refusals)))
+    assert len(codec.refused) == 1
+    later = BatchCodec("openai/m", OPTIONS, json.loads(json.dumps(codec.refused)))
     assert later.dropped == ("seed",)
     assert set(codec.parameters) == set(later.parameters) == set(sent) - {"seed"}
     assert later.identity == codec.identity

@@ -18,7 +18,7 @@ from seeact_offline.models.batch import BatchCodec, read_result
 from seeact_offline.models.budget import Budget
 from seeact_offline.models.failures import DETAIL_CHARS, of_status
 from seeact_offline.models.openai import OpenAIModel
-from seeact_offline.models.server_words import ending
+from seeact_offline.models.servers import ending
 from seeact_offline.records import CallError, Completion, ImageFormat, Message, ModelSpecError, ModelStopped
 from tests.chat_server import COMPLETION_TOKENS, PROMPT_TOKENS, Answer, ChatServer, script
 from tests.seeact_offline.models.asking import HELLO, ask_in_turn, ask_one, opened, quick, request
@@ -56,6 +56,11 @@ def reply(content: Any, reason: Any = "stop", body: Mapping[str, Any] | None = N
     message = {"role": "assistant", "content": content, **choice.pop("message", {})}
     entry = {"index": 0, "message": message, "finish_reason": reason, **choice}
     return Answer(body=json.dumps({"choices": [entry], "usage": USAGE, **(body or {})}).encode())
+
+
+def choices(*listed: Any, **body: Any) -> Answer:
+    """A body under status 200 with these choices."""
+    return Answer(body=json.dumps({"choices": listed, "usage": USAGE, **body}).encode())
 
 
 def response(status: str, text: str = "I would cli", **more: Any) -> Answer:
@@ -107,7 +112,6 @@ TORN = [
     Behaviour("SGLang: a reason with a message", reply("I", {"type": "abort", "message": "Abort in waiting queue"}), "Hi.", 2),
     Behaviour("Zhipu, genkit#6259", reply("I would cli", "network_error"), "Hi.", 2),
     Behaviour("DeepSeek, genkit#6259", reply("I would cli", "insufficient_system_resource"), "Hi.", 2),
-    Behaviour("Gemini", reply("I would cli", "MALFORMED_FUNCTION_CALL"), "Hi.", 2),
     Behaviour("OpenRouter: a limit in the middle", reply("I", "error", error={"code": 429, "message": "slow"}), "Hi.", 2),
     Behaviour("a gateway: an error that says nothing", reply("Click.", "stop", {"error": {"code": None, "message": ""}}, error=None), "Click.", 1, kept=True),
     *(
@@ -128,14 +132,26 @@ ENDINGS = [
     *(
         Behaviour(f"refused: {reason}", reply("I would cli", reason), "refused", 1, kept=True)
         for reason in ("content_filter", "content_filter: PROHIBITED_CONTENT", "content-filter", "contentFilter", "sensitive", "SAFETY",
-                       "RECITATION", "BLOCKLIST", "SPII", "refusal", "guardrail_intervened")
+                       "RECITATION", "BLOCKLIST", "SPII", "refusal", "guardrail_intervened", "ERROR_TOXIC", "MODEL_ARMOR")
     ),
+    *(
+        Behaviour(f"nothing usable: {reason}", reply(text, reason), "Hi.", 2)
+        for reason, text in (("MALFORMED_FUNCTION_CALL", "I would cli"), ("function_call_filter: MALFORMED_FUNCTION_CALL", ""))
+    ),
+    Behaviour("Gemini: filtered, without a message, langchain-google#1207", choices({"index": 0, "finish_reason": "content_filter: PROHIBITED_CONTENT"}), "refused", 1, kept=True),
+    Behaviour("Gemini: a blocked prompt", choices(promptFeedback={"blockReason": "OTHER"}), "refused", 1, kept=True),
+    Behaviour("Gemini: a blocked prompt that is not counted", Answer(body=b'{"choices": [], "promptFeedback": {"blockReason": "SAFETY"}}'), "refused", reserved=1, kept=True),
+    Behaviour("a gateway: nothing to read, with its usage", choices(), "Hi.", 2),
+    Behaviour("a gateway: a text of another kind, with its usage", reply(7), "Hi.", 2),
+    Behaviour("a gateway: the second choice first", choices({"index": 1, "message": {"content": "No."}}, {"index": 0, "message": {"content": "Click."}, "finish_reason": "stop"}), "Click.", 1, kept=True),
+    Behaviour("a gateway: an absurd total", reply("Click.", "stop", {"usage": {**USAGE, "total_tokens": 999_999_999_999}}), "Click.", 1, kept=True),
     *(
         Behaviour(f"done: {reason}", reply("Click.", reason), "Click.", 1, kept=True)
         for reason in ("stop", "STOP", "end_turn", "eos", "eos_token", "stop_sequence", "tool_calls", "toolUse", "COMPLETE", "", None, "whim")
     ),
     Behaviour("Gemini: moderated in the middle", reply("I", "error", error={"code": 403, "message": "flagged by moderation"}), "refused", 1, kept=True),
     Behaviour("Responses API: the limit", response("incomplete", incomplete_details={"reason": "max_output_tokens"}), "truncated", 1, kept=True, options=RESPONSES),
+    Behaviour("Responses API: a commentary before the answer, langchain4j#6399", response("completed", output=[{"type": "message", "phase": phase, "content": [{"type": "output_text", "text": text}]} for phase, text in (("commentary", "I look."), ("final_answer", "Click."))]), "Click.", 1, kept=True, options=RESPONSES),
     Behaviour("Responses API: the filter", response("incomplete", incomplete_details={"reason": "content_filter"}), "refused", 1, kept=True, options=RESPONSES),
 ]  # fmt: skip
 PARTS = [
@@ -159,11 +175,11 @@ REFUSED = [
     Behaviour("new-api, openai-cookbook#1224", openai_error(400, "input contains sensitive words: [x]", "sensitive_words_detected"), "refused", kept=True),
     Behaviour("Anthropic", openai_error(400, "Output blocked by content filtering policy"), "refused", kept=True),
     Behaviour("OpenAI", openai_error(400, "Invalid prompt: your prompt was flagged as potentially violating our usage policy.", "invalid_prompt"), "refused", kept=True),
+    Behaviour("DeepSeek, DeepSeek-V3#1054", openai_error(400, "Content Exists Risk"), "refused", kept=True),
     Behaviour("MiniMax, under 200", error(200, {"choices": None, "base_resp": {"status_code": 1026, "status_msg": "input new_sensitive"}}), "refused", reserved=1, kept=True),
 ]  # fmt: skip
-# for an answer of 200 without usage, what was reserved is charged
 NO_QUOTA = [
-    Behaviour(f"no quota: {source}", answer, "no_quota", reserved=int(answer.status == 200), stops=True)
+    Behaviour(f"no quota: {source}", answer, "no_quota", stops=True)
     for source, answer in {
         "Moonshot, continue#11443": openai_error(429, "Your account org-1 <ak-1> is suspended due to insufficient balance, please recharge your account or check your plan and billing details", kind="exceeded_current_quota_error"),
         "Moonshot by a gateway, opencode#25458": error(429, {"error": {"message": "Provider returned error", "code": 429, "metadata": {"raw": "{\"error\":{\"message\":\"Your account is suspended due to insufficient balance\",\"type\":\"exceeded_current_quota_error\"}}"}}}),
@@ -185,22 +201,35 @@ NO_QUOTA = [
         "Fireworks": error(412, {"error": {"message": "Account x is suspended, possibly due to reaching the monthly spending limit or failure to pay past invoices.", "code": "PRECONDITION_FAILED"}}),
         "Cloudflare": error(429, {"errors": [{"message": "you have used up your daily free allocation of 10,000 neurons", "code": 4006}]}),
         "Groq a day, continue#10920": openai_error(429, "Rate limit reached for model `x` on tokens per day (TPD): Limit 100000, Used 97050, Requested 3619. Please try again in 9m38s.", "rate_limit_exceeded"),
+        "LiteLLM": openai_error(400, "Budget has been exceeded! Current cost: 0.02, Max budget: 0.01", "400", "budget_exceeded"),
+        "LiteLLM, under 429": openai_error(429, "Budget has been exceeded! Current cost: 0.02, Max budget: 0.01", "429", "budget_exceeded"),
+        "Doubao": error(429, {"error": {"code": "SetLimitExceeded", "message": "Your account [1] has reached the set inference limit for the [x] model, and the model service has been paused.", "type": "TooManyRequests"}}),
+        "GitHub Models": error(429, {"error": {"code": "RateLimitReached", "message": "Rate limit of 50 per 86400s exceeded for UserByModelByDay. Please wait 43111 seconds before retrying.", "details": "Rate limit of 50 per 86400s exceeded for UserByModelByDay."}}),
+        "One API, a token's": openai_error(401, "该令牌额度已用尽 [sk-abc***xyz]", kind="one_api_error"),
+        "One API, its account": openai_error(403, "用户额度不足", kind="one_api_error"),
         "DeepSeek": openai_error(402, "Insufficient Balance", "invalid_request_error"),
         "OpenAI": openai_error(429, "You exceeded your current quota, please check your plan and billing details.", "insufficient_quota", "insufficient_quota"),
     }.items()
 ]  # fmt: skip
 NO_KEY = [
-    Behaviour(f"no key: {source}", answer, "auth_failed", reserved=int(answer.status == 200), stops=True)
+    Behaviour(f"no key: {source}", answer, "auth_failed", stops=True)
     for source, answer in {
         "Google": error(400, [{"error": {"code": 400, "message": "API key not valid. Please pass a valid API key.", "status": "INVALID_ARGUMENT", "details": [{"reason": "API_KEY_INVALID"}]}}]),
         "Google, leaked": error(403, [{"error": {"code": 403, "message": "Your API key was reported as leaked. Please use another API key.", "status": "PERMISSION_DENIED"}}]),
         "xAI": error(400, {"code": "Client specified an invalid argument", "error": "Incorrect API key provided: xa***. You can obtain an API key from https://console.x.ai."}),
         "Zhipu, under 200": error(200, {"code": 401, "msg": "令牌已过期或验证不正确", "success": False}),
+        "MiniMax, under 200": error(200, {"base_resp": {"status_code": 1004, "status_msg": "login fail: Please carry the API secret key in the 'Authorization' field of the request header"}}),
         "OpenAI": openai_error(401, "Incorrect API key provided", "invalid_api_key"),
         "Moonshot": openai_error(401, "Invalid Authentication", kind="invalid_authentication_error"),
     }.items()
 ]  # fmt: skip
 PASSING = [
+    Behaviour("MiniMax, under 200", error(200, {"base_resp": {"status_code": 1002, "status_msg": "rate limit exceeded(RPM)"}}), "Hi.", 1),
+    Behaviour("Groq a day, for a moment", openai_error(429, "Rate limit reached for model `x` on requests per day (RPD): Limit 1000, Used 1000, Requested 1. Please try again in 1.2s.", "rate_limit_exceeded"), "Hi.", 1),
+    Behaviour("a day, with a pause", Answer("Too many requests per day", 429, {"retry-after-ms": "1"}), "Hi.", 1),
+    Behaviour("LM Studio, lmstudio-bug-tracker#1079", error(400, {"error": "Model unloaded."}), "Hi.", 1),
+    Behaviour("Bedrock", error(500, {"message": "The system encountered an unexpected error during processing. Try your request again."}), "Hi.", 1, 1),
+    Behaviour("vLLM, CUDA", openai_error(500, "CUDA error: an illegal memory access was encountered; unsafe memory access"), "Hi.", 1, 1),
     Behaviour("Groq 498, laravel/ai#925", openai_error(498, "flex tier capacity exceeded", "capacity_exceeded"), "Hi.", 1),
     Behaviour("Hugging Face, Azure 424, langchain#26815", error(424, "Failed Dependency"), "Hi.", 1),
     Behaviour("Anthropic 529", openai_error(529, "Overloaded", kind="overloaded_error"), "Hi.", 1),
@@ -254,8 +283,10 @@ PERMANENT = [
     Behaviour("OpenAI, a format", openai_error(400, "You uploaded an unsupported image. Please make sure your image has of one the following formats: ['png', 'jpeg', 'gif', 'webp'].", "invalid_image_format"), "bad_request", says="--image-format"),
     Behaviour("nginx, a TLS port", error(400, "<center>The plain HTTP request was sent to HTTPS port</center>"), "bad_request", stops=True, says="https://"),
     Behaviour("Go, a TLS port", error(400, "Client sent an HTTP request to an HTTPS server.\n"), "bad_request", stops=True, says="https://"),
+    Behaviour("OpenAI, a parameter of the user's", openai_error(400, "Unknown parameter: 'moderation'.", "unknown_parameter"), "bad_request"),
+    Behaviour("new-api, no such model", openai_error(503, "No available channel for model gpt-9 under group default", "model_not_found", "new_api_error"), "bad_request", stops=True),
     Behaviour("DeepSeek, no such model", openai_error(400, "Model Not Exist", "invalid_request_error"), "bad_request", stops=True),
-    Behaviour("LM Studio, lmstudio-bug-tracker#618", error(200, {"error": "Unexpected endpoint or method. (POST /chat/completions)"}), "bad_request", reserved=1, stops=True),
+    Behaviour("LM Studio, lmstudio-bug-tracker#618", error(200, {"error": "Unexpected endpoint or method. (POST /chat/completions)"}), "bad_request", stops=True),
 ]  # fmt: skip
 TABLE = [*TORN, *ENDINGS, *PARTS, *REFUSED, *NO_QUOTA, *NO_KEY, *PASSING, *PERMANENT]
 NAMES = {"refused", "truncated", "no_quota", "auth_failed", "bad_request", "empty_reply"}
@@ -404,9 +435,49 @@ def test_a_model_that_only_streams_is_asked_to(refusal: Answer) -> None:
     assert model.dropped == ("stream=false -> true",)
 
 
-def test_a_stream_that_nobody_asked_for_is_read() -> None:
-    with ChatServer(script(WHOLE)) as server:
-        assert ask_one(opened(server)).text == "Click."
+@pytest.mark.parametrize(
+    "stream",
+    [
+        WHOLE.body or b"",
+        b": OPENROUTER PROCESSING\n\n" + (WHOLE.body or b""),
+        b"retry: 3000\n\n" + (WHOLE.body or b""),
+        b"\xef\xbb\xbf" + (WHOLE.body or b""),
+        (WHOLE.body or b"").replace(b"data: {", b"id:1\nevent:result\n:HTTP_STATUS/200\ndata:{"),
+        (WHOLE.body or b"").replace(b"data: {", b"data: {\ndata: "),
+        (WHOLE.body or b"").replace(b"\n", b"\r\n"),
+        b"data: keep-alive\n\n" + (WHOLE.body or b""),
+        (WHOLE.body or b"").removesuffix(b"\n\n"),
+    ],
+    ids=[
+        "plain",
+        "a comment first",
+        "a pause first",
+        "a BOM",
+        "DashScope's names",
+        "several lines",
+        "CRLF",
+        "a word",
+        "no last line",
+    ],
+)
+def test_a_stream_that_nobody_asked_for_is_read(stream: bytes) -> None:
+    with ChatServer(script(Answer(body=stream, headers={"Content-Type": "text/event-stream"}))) as server:
+        completion = ask_one(opened(server, price=PRICE))
+    assert (completion.text, completion.usage.cost_usd) == ("Click.", pytest.approx(PAID))
+    assert len(server.requests) == 1
+
+
+def test_counts_at_the_end_of_a_stream_are_not_asked_for_where_they_are_refused() -> None:
+    def answer(body: dict[str, Any]) -> Answer:
+        if not body.get("stream"):
+            return STREAMS["a gateway, openhuman#5165"]
+        refusal = "Unrecognized request argument supplied: stream_options"
+        return openai_error(400, refusal) if "stream_options" in body else WHOLE
+
+    with ChatServer(answer) as server:
+        model = opened(server)
+        assert ask_one(model).text == "Click."
+    assert model.dropped == ("stream=false -> true", "stream_options")
 
 
 def test_a_response_that_only_streams_is_its_last_event() -> None:
@@ -532,9 +603,8 @@ def test_a_key_in_quotation_marks_is_refused_before_anything_is_sent(
     [
         ("https", b"HTTP/1.1 400 Bad Request\r\n\r\n", "the port speaks no TLS: write http:// in --base-url"),
         ("http", b"\x15\x03\x03\x00\x02\x02\x32", "if the port speaks TLS, write https:// in --base-url"),
-        ("http", b"", "if the port speaks TLS, write https:// in --base-url"),
     ],
-    ids=["TLS to a plain port", "a TLS port that answers with an alert", "a TLS port that hangs up"],
+    ids=["TLS to a plain port", "a TLS port that answers with an alert"],
 )
 def test_the_wrong_scheme_names_the_right_one(scheme: str, answer: bytes, advice: str) -> None:
     async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -556,6 +626,12 @@ def test_the_wrong_scheme_names_the_right_one(scheme: str, answer: bytes, advice
     with pytest.raises((ModelStopped, CallError)) as caught:
         asyncio.run(run())
     assert advice in str(caught.value)
+
+
+def test_a_server_that_hangs_up_is_not_taken_for_one_of_tls() -> None:
+    with ChatServer(script(Answer(hang_up=True))) as server:
+        (found,) = ask_in_turn(opened(server, max_retries=0), 1)
+    assert "https" not in str(found)
 
 
 def test_the_advice_is_not_what_is_cut() -> None:

@@ -1,0 +1,209 @@
+"""The table of servers' behaviours: each of its rows, played by one server, and the trials without a row."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seeact_offline.models import ModelOptions
+from seeact_offline.models.failures import HINTS, Failure
+from seeact_offline.models.openai import OpenAIModel
+from seeact_offline.models.servers import Row, rows
+from seeact_offline.records import CallError, Completion, ImageFormat, Message
+from tests.chat_server import Answer, ChatServer
+from tests.documents import DOCS
+from tests.seeact_offline.models.asking import ask_in_turn, opened, quick, request
+
+
+@pytest.fixture(autouse=True)
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    quick(monkeypatch)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
+
+
+class Picture:
+    key = "p"
+
+    def encoded(self, image_format: ImageFormat) -> bytes:
+        return b"pixels"
+
+
+def played(row: Row) -> Answer:
+    """The answer of a server that behaves as the row says."""
+    if row.code.startswith("finish_reason="):
+        choice = {"message": {"content": "Hi."}, "finish_reason": row.code.partition("=")[2]}
+        return Answer(body=json.dumps({"choices": [choice]}).encode())
+    field, _, code = row.code.rpartition("=")
+    message = row.phrase.replace("*", "x").replace("{}", "temperature") or "no"
+    error: dict[str, Any] = {"message": message, "param": "temperature" if row.hint == "{}" else None}
+    if code:
+        error[field or "code"] = code
+    return Answer(status=int((row.status or "400").split()[0]), body=json.dumps({"error": error}).encode())
+
+
+def outcomes(table: tuple[Row, ...]) -> list[Completion | Failure]:
+    """One attempt a row, all by one model at one server."""
+    left = iter(table)
+
+    async def run(server: ChatServer) -> list[Completion | Failure]:
+        model = OpenAIModel("m", ModelOptions(base_url=server.base_url))
+        try:
+            return [await (await model.prepare(request(0, (Message("user", "Hi"),))))() for _ in table]
+        finally:
+            await model.aclose()
+
+    with ChatServer(lambda body: played(next(left))) as server:
+        return asyncio.run(run(server))
+
+
+NAMES = {"no_such_model": "bad_request", "daily": "no_quota"}
+
+
+def test_each_row_is_what_it_says() -> None:
+    table = tuple(row for row in rows() if row.means != "otherwise")
+    found = [
+        ("done", False) if isinstance(outcome, Completion) else (outcome.name, outcome.hopeless)
+        for outcome in outcomes(table)
+    ]
+    said = [(NAMES.get(row.means, row.means), row.means in ("no_such_model", "forbidden")) for row in table]
+    assert [pair for pair in zip(table, found, said, strict=True) if pair[1] != pair[2]] == []
+
+
+def test_each_hint_of_the_table_has_its_sentence() -> None:
+    hints = {row.hint for row in rows() if row.hint and row.means != "otherwise"}
+    assert hints == HINTS.keys()
+
+
+def is_in(name: str, body: dict[str, Any]) -> bool:
+    """Whether a request holds the parameter, or asks in the way, that is refused."""
+    if name == "system":
+        return any(message["role"] == "system" for message in body["messages"])
+    return not body.get("stream") if name == "stream" else name in body
+
+
+@pytest.mark.parametrize(
+    "row",
+    [row for row in rows() if row.means == "otherwise"],
+    ids=lambda row: f"{row.provider}: {row.code}{row.phrase}",
+)
+def test_what_a_row_refuses_is_left_out_at_once(row: Row) -> None:
+    refused = "temperature" if row.hint == "{}" else row.hint
+    with ChatServer(lambda body: played(row) if is_in(refused, body) else "Hi.") as server:
+        model = opened(server)
+        found = ask_in_turn(model, 2)
+    assert all(isinstance(outcome, Completion) for outcome in found)
+    assert [is_in(refused, body) for body in server.requests] == [True, False, False]
+    assert len(model.dropped) == 1
+
+
+@pytest.mark.parametrize("refused", ["temperature", "system"])
+def test_what_no_row_names_goes_once_a_trial_and_a_second_refusal_blame_it(refused: str) -> None:
+    said = Answer({"temperature": "I will not have 'temperature'", "system": "what is this system role?"}[refused], 400)
+    with ChatServer(lambda body: said if is_in(refused, body) else "Hi.") as server:
+        model = opened(server)
+        found = ask_in_turn(model, 4)
+    assert all(isinstance(outcome, Completion) for outcome in found)
+    # refused, tried without; refused again, so left out from then on
+    assert [is_in(refused, body) for body in server.requests] == [True, False, True, False, False, False]
+    assert len(model.dropped) == 1
+    assert not any("blamed once" in remark for remark in model.remarks)
+
+
+@pytest.mark.parametrize("status", [400, 422, 500])
+@pytest.mark.parametrize(
+    "words",
+    ["the system role is odd just now", "'temperature': trouble", "no stream just now", "'max_tokens': trouble"],
+)
+def test_what_was_blamed_once_stays(status: int, words: str) -> None:
+    faults = iter([Answer(words, status)])
+    with ChatServer(lambda body: next(faults, "Hi.")) as server:
+        model = opened(server)
+        found = ask_in_turn(model, 4)
+    assert all(isinstance(outcome, Completion) for outcome in found)
+    assert model.dropped == ()
+    first, *others = server.requests[-3:]
+    assert first.keys() == server.requests[0].keys()
+    assert all(len(body["messages"]) == 2 for body in others)
+    assert any("blamed once: 1" in remark for remark in model.remarks) == (status != 500)
+
+
+def test_a_request_that_is_refused_without_what_it_names_fails_with_the_first_words() -> None:
+    with ChatServer(lambda body: Answer(f"'temperature' {'temperature' in body}", 400)) as server:
+        model = opened(server)
+        (found,) = ask_in_turn(model, 1)
+    assert isinstance(found, CallError)
+    assert "'temperature' True" in found.detail
+    assert model.dropped == ()
+
+
+QUOTES = (
+    "insufficient balance",
+    "flagged by moderation",
+    "Your credit balance is too low",
+    "invalid api key",
+    "system role not supported",
+)
+
+
+@pytest.mark.parametrize("quoted", QUOTES)
+def test_what_a_server_quotes_of_a_page_decides_nothing(quoted: str) -> None:
+    page = f"{'Shop. ' * 40}{quoted}{' Shop.' * 40}"
+    bodies = [
+        {"error": {"message": f"cannot read '{page}'"}},
+        {"error": {"message": "cannot read this", "metadata": {"flagged_input": quoted}}},
+        {"detail": [{"loc": ["body", "messages"], "msg": "cannot read", "input": [{"text": quoted}]}]},
+        {"error": {"message": "cannot read this " + "x" * 600 + quoted}},
+    ]
+    for body in bodies:
+        with ChatServer(lambda _, body=body: Answer(status=400, body=json.dumps(body).encode())) as server:
+            model = opened(server)
+            (found,) = ask_in_turn(model, 1)
+        assert isinstance(found, CallError)
+        assert found.name == "bad_request"
+        assert model.dropped == ()
+
+
+def test_no_two_rows_claim_the_same() -> None:
+    claims = Counter((row.status, row.code.lower(), row.phrase.lower()) for row in rows())
+    assert [claim for claim, count in claims.items() if count > 1] == []
+
+
+def test_the_table_of_servers_md_is_made_from_the_rows() -> None:
+    """On failure, the table as it should be is in the message."""
+    assert table() in (DOCS / "servers.md").read_text(encoding="utf-8"), table()
+
+
+def table() -> str:
+    """Rows of one meaning, provider and source in one line."""
+    lines = ["| it is | server | what is seen | source |", "|---|---|---|---|"]
+    joined: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for row in rows():
+        seen = " ".join(
+            filter(
+                None,
+                (
+                    row.status and f"{row.status.replace(' ', ', ')}:",
+                    *(f"`` {text} ``" for text in (row.code, row.phrase) if text),
+                ),
+            )
+        )
+        means = (
+            f"without `{row.hint}`"
+            if row.means == "otherwise"
+            else f"`{row.means}`" + (f", {row.hint}" if row.hint else "")
+        )
+        joined[means, row.provider, row.source].append(seen)
+    lines += [
+        f"| {means} | {provider} | {'; '.join(seen)} | {source} |".replace(r"\|", "|")
+        for (means, provider, source), seen in joined.items()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    Path("/dev/stdout").write_text(table(), encoding="utf-8")
