@@ -32,7 +32,7 @@ RETRIES: Mapping[str, float] = {
 STOPPING = frozenset({"no_quota", "auth_failed"})
 """Failures with which no other call gets through either."""
 SOON_S = 60.0
-"""Longest pause after which a limit of a day is waited for: some servers let such a limit flow, others end it at midnight."""
+"""Longest pause after which a limit of a day, or of credit, is waited for: some servers let it flow, others end it at midnight."""
 HINTS: Mapping[str, str] = {
     "no-image": "the model takes no pictures: add --no-image, or name one that does",
     "fewer": "send fewer pictures: lower --history-pictures",
@@ -149,7 +149,7 @@ def of_status(
         else "bad_request"
     )
     said = f"Error code: {status} - {(servers.sentence_of(body) or text).rstrip('.')}"
-    if means == "daily":
+    if means == "at_limit":
         pause = _named_pause(headers, error.sentences)
         means = "no_quota" if pause is None or pause > SOON_S else "rate_limited"
     elif means == "redirected":
@@ -181,8 +181,8 @@ def of_body(body: object, headers: Mapping[str, str], usage: Usage | None = None
     if not isinstance(body, dict):
         return None
     # some gateways have no object around code and message
-    bare = body if "code" in body and ("msg" in body or "message" in body) else None
-    error = body.get("error") or body.get("base_resp") or bare
+    is_bare = ("code" in body and ("msg" in body or "message" in body)) or "error_code" in body
+    error = body.get("error") or body.get("base_resp") or (body if is_bare else None)
     if not error:
         return None
     read = servers.read_error(200, {"error": error})

@@ -42,7 +42,7 @@ class Row(NamedTuple):
     phrase: str
     """Words within a sentence: `*` stands for up to 80 characters, `{}` for the name of a parameter; empty for any."""
     means: str
-    """The failure's name; `daily`: a limit of a day, which ends soon or not; `no_such_model`: no call will get through;
+    """The failure's name; `at_limit`: `no_quota`, unless the server asks to wait for a moment; `no_such_model`: no call will get through;
     `otherwise`: ask without what `hint` names."""
     hint: str
     """The key of a sentence of `failures.HINTS`; of `otherwise`, the parameter or way to ask that is refused."""
@@ -60,7 +60,7 @@ class ServerError:
     sentences: tuple[str, ...]
     """Sentences of the server, in lower case."""
     parameters: tuple[str, ...]
-    """Names that it gives in a field of their own: OpenAI's `param`, the end of FastAPI's `loc`."""
+    """Names that it gives in a field of their own: OpenAI's `param`, FastAPI's `loc`."""
 
 
 class Finding(NamedTuple):
@@ -83,7 +83,8 @@ def read_error(status: int, body: object) -> ServerError:
     codes, sentences, parameters = set[str](), list[str](), list[str]()
     for field, text in _texts(body, "error", _DEPTH):
         if field in _CODES:
-            codes |= {_plain(text), f"{_plain(field)}={_plain(text)}"}
+            # of `Kind.Detail` the kind counts too
+            codes |= {_plain(text), _plain(text.partition(".")[0]), f"{_plain(field)}={_plain(text)}"}
         elif field == "param":
             parameters.append(text.rpartition(".")[2])
         elif field in _SENTENCES and len(sentences) < _MOST_TEXTS:
@@ -109,7 +110,7 @@ def find(error: ServerError) -> Finding | None:
                 continue
             if row.code and _plain_code(row.code) not in error.codes:
                 continue
-            matches = [match for sentence in error.sentences if (match := _pattern(row.phrase).search(sentence))]
+            matches = [match for sentence in error.sentences for match in _pattern(row.phrase).finditer(sentence)]
             if row.phrase and not matches:
                 continue
             names = [name.rpartition(".")[2] for match in matches if (name := match.groupdict().get("name"))]
@@ -177,8 +178,8 @@ def _texts(value: Any, field: str, depth: int) -> Iterator[tuple[str, str]]:
     """The texts and numbers of an error, each with the field that holds it. An error that another server has sent on stands in it as JSON."""
     if isinstance(value, Mapping):
         for name, entry in value.items():
-            if name == "loc" and isinstance(entry, list) and entry:
-                yield "param", str(entry[-1])
+            if name == "loc" and isinstance(entry, list):
+                yield from (("param", str(part)) for part in entry[:_DEPTH])
             elif name not in _QUOTED and depth:
                 yield from _texts(entry, str(name), depth - 1)
     elif isinstance(value, list):

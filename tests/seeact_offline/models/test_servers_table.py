@@ -60,7 +60,7 @@ def outcomes(table: tuple[Row, ...]) -> list[Completion | Failure]:
         return asyncio.run(run(server))
 
 
-NAMES = {"no_such_model": "bad_request", "daily": "no_quota"}
+NAMES = {"no_such_model": "bad_request", "at_limit": "no_quota"}
 
 
 def test_each_row_is_what_it_says() -> None:
