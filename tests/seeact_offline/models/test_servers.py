@@ -498,8 +498,12 @@ def test_a_response_that_only_streams_is_its_last_event() -> None:
         events(piece(content="I would cli"), done=False),
         events(piece(content="I would cli"), {"error": {"message": "upstream lost", "code": 502}}, done=False),
         events(piece(content="I would cli"), {"choices": [], "error": {"message": "upstream lost"}}),
+        Answer(
+            body=(events(piece(content="I would cli"), done=False).body or b"")
+            + b'event: error\ndata: {"message": "lost"}\n\n'
+        ),
     ],
-    ids=["no end", "an error behind it", "an error beside no choice"],
+    ids=["no end", "an error behind it", "an error beside no choice", "an event of that name"],
 )
 def test_a_stream_that_breaks_off_is_asked_for_again(torn: Answer) -> None:
     with ChatServer(script(torn, WHOLE)) as server:

@@ -183,11 +183,15 @@ def table() -> str:
     joined: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for row in rows():
         means = f"without {row.hint}" if row.means == "otherwise" else ", ".join(filter(None, (row.means, row.hint)))
-        seen = " and ".join(f"`` {text} ``" for text in (row.code, row.phrase) if text) or "nothing else"
+        seen = " and ".join(map(code, filter(None, (row.code, row.phrase)))) or "nothing else"
         joined[means, row.provider, row.status.replace(" ", ", ") or "any", row.source].append(seen)
     for (means, provider, status, source), seen in joined.items():
         lines.append(f"| {means} | {provider} | {status} | {'; '.join(seen)} | {source} |")
     return "\n".join(lines) + "\n"
+
+
+def code(text: str) -> str:
+    return f"<code>{text.replace('`', '&#96;')}</code>" if "`" in text else f"`{text}`"
 
 
 if __name__ == "__main__":
