@@ -14,10 +14,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from math import inf
 from random import Random
+from typing import TypeVar, cast
 
 from seeact_offline.models.breaker import Breaker
 from seeact_offline.models.failures import Failure
-from seeact_offline.models.limiter import Limiter
+from seeact_offline.models.limiter import Limiter, Verdict
 from seeact_offline.records import CallError, CallRecord, Completion, Usage
 
 FIRST_PAUSE_S = 0.5
@@ -29,7 +30,8 @@ PERSISTENT = 8
 """Times that a call is asked again after failures other than rate limits while others get through."""
 FIRST_CONTACT_S = 4.0
 """Seconds for which a server that was never reached is tried."""
-Attempt = Callable[[], Awaitable[Completion | Failure]]
+T = TypeVar("T")
+Attempt = Callable[[], Awaitable[T | Failure]]
 
 
 @dataclass
@@ -63,20 +65,23 @@ class Retrier:
         self._limiter, self._breaker, self._sleep = limiter, breaker, sleep
         self._max_wait_s, self._max_retries = max_wait_s, inf if max_retries is None else max_retries
 
-    async def call(self, seed: str, tokens: int, attempt: Attempt) -> Completion:
-        """The answer, with everything that all attempts have used. `seed`: the request's own; `tokens`: an estimate for the limiter.
+    async def call(self, seed: str, tokens: int, attempt: Attempt[T]) -> T:
+        """The result; a completion with everything that all attempts have used. `seed`: the request's own; `tokens`: an estimate
+        for the limiter.
 
         Raises CallError for a call that failed, ModelStopped where the run is to stop.
         """
         call = _Progress(Random(seed), self._breaker.n_answered)
         while True:
             outcome = await self._attempt(call, tokens, attempt)
-            call.usage += outcome.usage
-            if isinstance(outcome, Completion):
+            call.usage += _usage(outcome)
+            if not isinstance(outcome, Failure):
                 self._breaker.answered()
+                if not isinstance(outcome, Completion):
+                    return outcome
                 seconds = time.monotonic() - call.began
                 record = replace(outcome.call or CallRecord(), attempts=call.attempts, seconds=seconds)
-                return replace(outcome, usage=call.usage, call=record)
+                return cast("T", replace(outcome, usage=call.usage, call=record))
             call.failures[outcome.name] += 1
             pause = self._pause(call, outcome)
             # a server that has never been reached is not waited for
@@ -87,22 +92,23 @@ class Retrier:
             await self._sleep(pause)
             call.spent_s += pause
 
-    async def _attempt(self, call: _Progress, tokens: int, attempt: Attempt) -> Completion | Failure:
+    async def _attempt(self, call: _Progress, tokens: int, attempt: Attempt[T]) -> T | Failure:
         self._breaker.check()
         entered = await self._limiter.enter(tokens)
-        outcome, began = None, time.monotonic()
+        verdict: Verdict = "failed"
+        used, began = 0, time.monotonic()
         call.began = call.began or began
         try:
             # another call may have stopped the run while this one waited
             self._breaker.check()
             outcome = await attempt()
+            used = _usage(outcome).prompt_tokens + _usage(outcome).completion_tokens
+            if not isinstance(outcome, Failure):
+                verdict, used = "answered", used or tokens
+            elif outcome.name == "rate_limited" or outcome.status == 529:
+                verdict = "too_many"
         finally:
-            used = 0 if outcome is None else outcome.usage.prompt_tokens + outcome.usage.completion_tokens
-            if isinstance(outcome, Completion):
-                self._limiter.leave(entered, "answered", (used or tokens) - tokens)
-            else:
-                is_limited = outcome is not None and (outcome.name == "rate_limited" or outcome.status == 529)
-                self._limiter.leave(entered, "too_many" if is_limited else "failed", used - tokens)
+            self._limiter.leave(entered, verdict, used - tokens)
         call.attempts += 1
         call.spent_s += time.monotonic() - began
         return outcome
@@ -133,3 +139,7 @@ class Retrier:
         if failure.retry_after_s and failure.retry_after_s > self._max_wait_s:
             after += f" (it asks to wait {failure.retry_after_s:.0f} s, max_wait is {self._max_wait_s:.0f})"
         return CallError(failure.name, failure.detail + after, call.usage)
+
+
+def _usage(outcome: object) -> Usage:
+    return outcome.usage if isinstance(outcome, Completion | Failure) else Usage()
