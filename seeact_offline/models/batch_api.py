@@ -79,7 +79,7 @@ class BatchApi:
             # Azure finds the API in the file's lines, and takes neither another endpoint than this nor a file that it still reads
             url = "/chat/completions"
             file = await self._polled(self._files, file_id, lambda status: status not in ("pending", "running"))
-            if file.get("status") == "error":
+            if str(file.get("status")).lower() == "error":
                 why = failures.scrubbed(str(file.get("status_details") or file))
                 raise ModelStopped("model", f"a file that {self._server.address} can read", why)
 

@@ -33,18 +33,23 @@ class ReplyTooLarge(Exception):
 
 def open_client(server: Server, key: str, timeout_s: float) -> AsyncOpenAI:
     """The server's client, which repeats no call. It belongs to the running loop; its import takes most of a second."""
-    from openai import AsyncOpenAI, Omit, Timeout
+    from openai import AsyncOpenAI, Timeout
 
     timeout, azure = Timeout(timeout_s, connect=min(CONNECT_S, timeout_s)), azure_key(server)
-    headers: Any = {"api-key": azure, "Authorization": Omit()} if azure else {}
+
+    async def name_key(request: Any) -> None:
+        if azure:
+            request.headers["api-key"] = azure
+            request.headers.pop("Authorization", None)
+
+    hooks = {"request": [name_key]}
     return AsyncOpenAI(
         api_key=key,
         base_url=server.url,
         default_query=dict(server.query),
-        default_headers=headers,
         timeout=timeout,
         max_retries=0,
-        http_client=bounded_client(timeout=timeout, **environment_settings(server.host)),
+        http_client=bounded_client(timeout=timeout, event_hooks=hooks, **environment_settings(server.host)),
     )
 
 
