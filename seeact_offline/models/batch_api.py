@@ -52,8 +52,8 @@ class BatchApi:
     def __init__(self, options: ModelOptions, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Raises ModelSpecError for an unusable base URL."""
         self._server, self._timeout_s, self._sleep = find_server(options.base_url), options.timeout_s, sleep
-        breaker = Breaker(self._server.address)
-        self._calls = Retrier(Limiter(1), breaker, options.max_wait_s, options.max_retries, sleep)
+        retries = options.max_wait_s, options.max_retries
+        self._calls = Retrier(Limiter(1), Breaker(self._server.address), *retries, sleep)
         self._client = open_client(self._server, find_key(self._server), options.timeout_s)
         # not parsed by the SDK: nothing of an answer is sure to be as documented
         self._files: Any = self._client.files.with_raw_response
