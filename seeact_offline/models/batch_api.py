@@ -125,7 +125,11 @@ class BatchApi:
                 return Failure(error.name, error.detail, usage=error.usage)
             except APIStatusError as error:
                 return failures.of_status(error.status_code, error.response.headers, error.response.content)
-            except (OpenAIError, TimeoutError, ReplyTooLarge, library().HTTPError) as error:
+            except (OpenAIError, TimeoutError, ReplyTooLarge) as error:
+                return failures.of_exception(error)
+            except library().HTTPError as error:
+                # in the middle of a file: the SDK has not wrapped it, and its cause has a name that is nobody's
+                error.__cause__ = None
                 return failures.of_exception(error)
 
         try:
@@ -183,17 +187,18 @@ class BatchApi:
 
 
 async def _redacted(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Each chunk's whole lines, without secrets: a server may quote the key. A line longer than any reply comes in pieces."""
+    """The lines that each chunk ends, without secrets: a server may quote the key. A line longer than any reply comes in pieces."""
 
-    def without_secrets(lines: bytes) -> bytes:
+    def without_secrets(lines: bytearray) -> bytes:
         return redact(lines.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
-    held = b""
+    held = bytearray()
     async for chunk in chunks:
-        lines, end, held = (held + chunk).rpartition(b"\n")
-        if len(held) > MAX_REPLY_BYTES:
-            lines, held = held, b""
-        yield without_secrets(lines + end)
+        held += chunk
+        is_due = b"\n" in chunk or len(held) > MAX_REPLY_BYTES
+        end = (held.rfind(b"\n") + 1 or len(held)) if is_due else 0
+        yield without_secrets(held[:end])
+        del held[:end]
     yield without_secrets(held)
 
 

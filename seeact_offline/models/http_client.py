@@ -62,12 +62,16 @@ def bounded_client(**settings: Any) -> Any:
             response = await super().send(request, **{**options, "stream": True})
             if options.get("stream") and response.is_success:
                 return response
+            content = bytearray()
             try:
-                content = b"".join([piece async for piece in pieces(response, MAX_REPLY_BYTES)])
+                async for piece in pieces(response, MAX_REPLY_BYTES):
+                    content += piece
             finally:
                 await response.aclose()
             headers = [(name, value) for name, value in response.headers.multi_items() if name not in _PACKED]
-            return type(response)(response.status_code, headers=headers, content=content, request=response.request)
+            return type(response)(
+                response.status_code, headers=headers, content=bytes(content), request=response.request
+            )
 
     return BoundedClient(follow_redirects=False, **settings)
 
@@ -111,7 +115,7 @@ def _proxies(scheme: str) -> str:
 
 
 async def pieces(response: Any, most: int) -> AsyncIterator[bytes]:
-    """The unpacked body in pieces of 64 kB. Raises ReplyTooLarge for one of more than `most` bytes."""
+    """The unpacked body as it comes. Raises ReplyTooLarge for one of more than `most` bytes."""
     announced = response.headers.get("content-length", "")
     if announced.isdecimal() and len(announced) < 20 and int(announced) > most:
         raise ReplyTooLarge(f"a body of {announced} bytes; {most} are read at most")
@@ -119,7 +123,7 @@ async def pieces(response: Any, most: int) -> AsyncIterator[bytes]:
         # older httpx unpacks a piece of 64 kB whole: a thousandfold is bearable, a thousandfold of that is not
         raise ReplyTooLarge("a body packed more than once, which may unpack to any size")
     size = 0
-    async for piece in response.aiter_bytes(65_536):
+    async for piece in response.aiter_bytes():
         size += len(piece)
         if size > most:
             raise ReplyTooLarge(f"a body of more than {most} bytes")

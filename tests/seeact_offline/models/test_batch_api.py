@@ -154,12 +154,14 @@ def test_no_more_of_a_file_is_fetched_than_may_be(server: BatchServer) -> None:
     ("answer", "named"),
     [
         (Answer(body=b"<html>", headers={"Content-Type": "text/html"}), "api_error: .* answered with no file of a batch: <html>"),
+        (Answer(body=b"xx", headers={"Content-Encoding": "gzip"}), "api_error: a body that cannot be unpacked"),
+        (Answer(body=b"{" * 9_000, cut=True), "connection_failed: "),
         (Answer("gone", status=404), "bad_request: Error code: 404 - gone"),
         (Answer("", status=302, headers={"Location": "http://127.0.0.1:9/"}), "redirected: "),
     ],
 )  # fmt: skip
 def test_what_is_no_file_is_not_written(answer: Answer, named: str, server: BatchServer) -> None:
-    server.faults = {"GET /files": [answer] * 9}
+    server.faults = {"GET /files": [answer] * 99}
     with pytest.raises(ModelStopped, match=named):
         run(server, download())
     assert list(Path().iterdir()) == []
