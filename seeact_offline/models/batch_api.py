@@ -205,7 +205,7 @@ async def _redacted(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 def _id(answer: Mapping[str, Any], name: str = "id") -> str | None:
     """A name that can stand in a path; None where there is none."""
     value = answer.get(name)
-    return value if isinstance(value, str) and value.isascii() and value.isprintable() and value.strip(".") else None
+    return value if isinstance(value, str) and value.isprintable() and value.strip(".") else None
 
 
 def _needed_id(answer: Mapping[str, Any]) -> str:

@@ -42,14 +42,14 @@ def open_client(server: Server, key: str, timeout_s: float) -> AsyncOpenAI:
             request.headers["api-key"] = azure
             request.headers.pop("Authorization", None)
 
-    hooks = {"request": [name_key]}
+    settings = {"timeout": timeout, "event_hooks": {"request": [name_key]}, **environment_settings(server.host)}
     return AsyncOpenAI(
         api_key=key,
         base_url=server.url,
         default_query=dict(server.query),
         timeout=timeout,
         max_retries=0,
-        http_client=bounded_client(timeout=timeout, event_hooks=hooks, **environment_settings(server.host)),
+        http_client=bounded_client(**settings),
     )
 
 

@@ -42,7 +42,6 @@ class _Progress:
     answered_before: int
     """Calls that had got through when it began."""
     began: float = 0.0
-    attempts: int = 0
     spent_s: float = 0.0
     """Seconds in attempts and pauses; time spent before the limiter does not count."""
     usage: Usage = field(default_factory=Usage)
@@ -80,7 +79,7 @@ class Retrier:
                 if not isinstance(outcome, Completion):
                     return outcome
                 seconds = time.monotonic() - call.began
-                record = replace(outcome.call or CallRecord(), attempts=call.attempts, seconds=seconds)
+                record = replace(outcome.call or CallRecord(), attempts=call.failures.total() + 1, seconds=seconds)
                 return cast("T", replace(outcome, usage=call.usage, call=record))
             call.failures[outcome.name] += 1
             pause = self._pause(call, outcome)
@@ -109,16 +108,15 @@ class Retrier:
                 verdict = "too_many"
         finally:
             self._limiter.leave(entered, verdict, used - tokens)
-        call.attempts += 1
         call.spent_s += time.monotonic() - began
         return outcome
 
     def _pause(self, call: _Progress, failure: Failure) -> float:
         """Seconds until the next attempt; infinite where there is to be none."""
-        times = call.failures[failure.name]
+        times, attempts = call.failures[failure.name], call.failures.total()
         # the server answers others meanwhile, and this call is not just one too many
         is_alone = failure.name != "rate_limited" and self._breaker.n_answered > call.answered_before
-        if call.attempts > self._max_retries or times > failure.retries or (is_alone and times > PERSISTENT):
+        if attempts > self._max_retries or times > failure.retries or (is_alone and times > PERSISTENT):
             return inf
         if call.usage.calls >= MOST_PAID:
             return inf
@@ -126,7 +124,7 @@ class Retrier:
         if failure.retry_after_s:
             # calls that were refused together must not come back together
             return failure.retry_after_s + draw * min(1.0, failure.retry_after_s / 10)
-        return draw * min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(call.attempts - 1, 20))
+        return draw * min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(attempts - 1, 20))
 
     def _error(self, call: _Progress, failure: Failure) -> CallError:
         """The error for the step. Raises ModelStopped where one failure more is too many."""
@@ -135,7 +133,8 @@ class Retrier:
             self._breaker.answered()
             return CallError(failure.name, failure.detail, call.usage)
         self._breaker.failed(failure)
-        after = f" (after {call.attempts} attempts)" if call.attempts > 1 else ""
+        attempts = call.failures.total()
+        after = f" (after {attempts} attempts)" if attempts > 1 else ""
         if failure.retry_after_s and failure.retry_after_s > self._max_wait_s:
             after += f" (it asks to wait {failure.retry_after_s:.0f} s, max_wait is {self._max_wait_s:.0f})"
         return CallError(failure.name, failure.detail + after, call.usage)
