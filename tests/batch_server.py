@@ -40,6 +40,8 @@ class BatchServer(ChatServer):
         # after the server has done what they ask
         self.fails: list[str] = []
         # reasons for which the next batches fail as a whole
+        self.file_states: list[dict[str, Any]] = []
+        # fields that uploaded files have at the next looks at one
         self._carry: Carry = carry or answer
 
     def close(self) -> None:
@@ -48,7 +50,7 @@ class BatchServer(ChatServer):
         self._socket.close()
 
     def _endpoint(self, method: str, path: str, content: bytes) -> Answer:
-        parts = [part for part in urlsplit(path).path.split("/") if part][1:]
+        parts = urlsplit(path).path.partition("/v1/")[2].split("/")
         call = f"{method} /{'/'.join(parts)}"
         self.calls.append(call)
         answer = self._answered(method, parts, parse_qs(urlsplit(path).query), content)
@@ -65,6 +67,8 @@ class BatchServer(ChatServer):
                 return self._list(self.uploads if kind == "files" else self.batches, query)
             case "GET", "files", file, "content" if file in self.contents:
                 return Answer(body=self.contents[file], headers={"Content-Type": "application/octet-stream"})
+            case "GET", "files", file if file in self.uploads:
+                return _shown(self.uploads[file] | (self.file_states.pop(0) if self.file_states else {}))
             case "GET", "batches", batch if batch in self.batches:
                 return _shown(self._look(self.batches[batch]))
         return Answer("no such thing", status=404)

@@ -22,15 +22,13 @@ def naming(path: Path) -> Iterator[None]:
         raise
 
 
-def write_whole(path: Path, write: Callable[[Path], T]) -> T:
-    """Replaces `path` by the draft that `write` writes to its argument; returns `write`'s result.
-
-    If writing fails, the draft is removed and the old file stays.
-    """
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Replaces `path` at the end by the draft that was written meanwhile. If that fails, the draft is removed and the old file stays."""
     draft = path.with_name(path.name + ".tmp")
     try:
         with naming(path):
-            written = write(draft)
+            yield draft
             with draft.open("rb+") as file:
                 os.fsync(file.fileno())
             os.replace(draft, path)
@@ -38,7 +36,12 @@ def write_whole(path: Path, write: Callable[[Path], T]) -> T:
         # any error is passed on, but the draft must not stay
         draft.unlink(missing_ok=True)
         raise
-    return written
+
+
+def write_whole(path: Path, write: Callable[[Path], T]) -> T:
+    """Writes `path` as `whole` does, by a function of the draft; returns its result."""
+    with whole(path) as draft:
+        return write(draft)
 
 
 def replace_text(path: Path, text: str) -> None:

@@ -96,10 +96,9 @@ def azure_key(server: Server) -> str:
     return variable(AZURE_KEY_VARIABLE) if server.is_azure else ""
 
 
-def key_header(server: Server) -> dict[str, str]:
-    """The key of the environment in the header in which the server looks for it. A server of one's own may need none."""
-    azure = azure_key(server)
-    return {"api-key": azure} if azure else {"Authorization": f"Bearer {variable(KEY_VARIABLE) or NO_KEY}"}
+def find_key(server: Server) -> str:
+    """The key of the environment. A server of one's own may need none, but the SDK insists on sending one."""
+    return azure_key(server) or variable(KEY_VARIABLE) or NO_KEY
 
 
 def address_of(base_url: str | None) -> str | None:

@@ -155,16 +155,14 @@ def read_result(line: bytes, codec: BatchCodec) -> Result:
         raise ValueError("a line without custom_id")
     response, fault = row.get("response"), row.get("error")
     status, body = (response.get("status_code"), response.get("body")) if isinstance(response, dict) else (None, None)
-    code, said = (fault.get("code"), fault.get("message")) if isinstance(fault, dict) else (None, None)
     if status == 200 and not fault:
         return Result(row["custom_id"], codec.read(body))
     # vLLM names whatever it stumbled over in a text, under a status that says little
-    is_text = isinstance(fault, str) and bool(fault)
-    if not is_text and isinstance(status, int) and not isinstance(status, bool):
+    if not (isinstance(fault, str) and fault) and isinstance(status, int) and not isinstance(status, bool):
         return Result(row["custom_id"], failures.of_status(status, {}, json.dumps(body or fault).encode()))
+    code, said = (fault.get("code"), fault.get("message")) if isinstance(fault, dict) else (None, None)
+    named, is_begun = failures.of_body({"error": fault}, {}), code not in _NOT_CARRIED_OUT
+    if named is not None and named.name != "api_error" and is_begun:
+        return Result(row["custom_id"], named)
     detail = failures.scrubbed(str(said or fault or "neither a response nor an error"))
-    named = failures.of_body({"error": fault}, {})
-    outcome = Failure(code if code in _NOT_CARRIED_OUT else "api_error", detail)
-    if named is not None and named.name != "api_error" and outcome.name == "api_error":
-        outcome = named
-    return Result(row["custom_id"], outcome)
+    return Result(row["custom_id"], Failure("api_error" if is_begun else str(code), detail))

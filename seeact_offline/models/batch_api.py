@@ -6,249 +6,212 @@ one is sent or begun again the server is asked what it has: nothing is uploaded 
 
 from __future__ import annotations
 
+import asyncio
 import json
-import re
-import time
-from collections.abc import Callable, Iterator, Mapping
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import quote
 
 from seeact_offline.files.redaction import redact
-from seeact_offline.files.whole import write_whole
+from seeact_offline.files.whole import whole
 from seeact_offline.models import failures
-from seeact_offline.models.address import NO_KEY, Server, find_server, key_header
+from seeact_offline.models.address import find_key, find_server
+from seeact_offline.models.breaker import Breaker
 from seeact_offline.models.failures import Failure
-from seeact_offline.models.http_client import CONNECT_S, MAX_REPLY_BYTES, environment_settings, library
+from seeact_offline.models.http_client import MAX_REPLY_BYTES, ReplyTooLarge, library, open_client, pieces
+from seeact_offline.models.limiter import Limiter
 from seeact_offline.models.provider import ModelOptions
-from seeact_offline.models.retrying import FIRST_CONTACT_S, FIRST_PAUSE_S, LONGEST_PAUSE_S
-from seeact_offline.records import ModelStopped
+from seeact_offline.models.retrying import Retrier
+from seeact_offline.records import CallError, ModelStopped
 
 POLL_S = 30.0
-"""Seconds between two looks at a batch."""
-WINDOW = "24h"
-"""The time in which a batch is to be carried out; OpenAI knows no other."""
-ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
-PAGE = 100
-"""Entries of a list asked for at once."""
+"""Seconds between two looks at a batch, or at a file that Azure still reads."""
+ENDED = frozenset({"completed", "failed", "expired", "cancelled", "canceled"})
+SLOWEST = 100_000
+"""Bytes a second: a file that goes or comes more slowly, beyond the seconds that any call has, has timed out."""
 T = TypeVar("T")
-_OF_THE_CALL = re.compile(r"(accept|authorization|content-type|user-agent|x-stainless-.*)$", re.IGNORECASE)
-"""Headers that the SDK sets for calls of its own."""
-
-
-class _AttemptFailed(Exception):
-    """One attempt that gave nothing."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.detail)
-        self.failure = failure
 
 
 @dataclass(frozen=True, slots=True)
-class BatchState:
-    """A batch, as the server sees it."""
+class EndedBatch:
+    """A batch that has ended, as the server sees it."""
 
-    id: str
     status: str
-    """`validating`, `in_progress`, `finalizing`, or one of ENDED, and what else a server may say."""
-    output_file: str | None
-    error_file: str | None
+    """One of ENDED."""
+    files: Mapping[str, str]
+    """Its `output` and `errors`, where there are any -> the file's id."""
     why: str
     """The server's words on a batch that failed as a whole; empty for any other."""
 
 
 class BatchApi:
-    """The batches of one server. A context manager. Each method raises ModelStopped where the server does not answer."""
+    """The batches of one server. Belongs to the running loop; close it there. Methods raise ModelStopped where they get no answer."""
 
-    def __init__(self, options: ModelOptions, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, options: ModelOptions, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Raises ModelSpecError for an unusable base URL."""
-        self._server = find_server(options.base_url)
-        self._options, self._sleep = options, sleep
-        self._client: Any = None
-        self._reached = False
+        self._server, self._timeout_s, self._sleep = find_server(options.base_url), options.timeout_s, sleep
+        retries = options.max_wait_s, options.max_retries
+        self._calls = Retrier(Limiter(1), Breaker(self._server.address), *retries, sleep)
+        self._client = open_client(self._server, find_key(self._server), options.timeout_s)
+        # not parsed by the SDK: nothing of an answer is sure to be as documented
+        self._files: Any = self._client.files.with_raw_response
+        self._batches: Any = self._client.batches.with_raw_response
 
-    @property
-    def address(self) -> str:
-        """The server's address, without secrets."""
-        return self._server.address
+    async def aclose(self) -> None:
+        """Closes its connections."""
+        await self._client.close()
 
-    def __enter__(self) -> BatchApi:
-        from openai import DefaultHttpxClient
+    async def upload(self, path: Path, name: str, perhaps_there: bool) -> str:
+        """The id of a file of requests, sent under a name that no other has. `perhaps_there`: an earlier call may have sent it."""
 
-        seconds = self._options.timeout_s
-        self._client = DefaultHttpxClient(
-            base_url=self._server.url,
-            params=dict(self._server.query),
-            headers=_headers(self._server),
-            # between two pieces of a body: a large file may take longer as a whole
-            timeout=library().Timeout(seconds, connect=min(CONNECT_S, seconds)),
-            # a redirect could lead the key, and the pages, to another host
-            follow_redirects=False,
-            **environment_settings(self._server.host),
-        )
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._client.close()
-
-    def upload(self, path: Path, name: str, perhaps_there: bool) -> str:
-        """The id of a file of requests, sent under a name that no other has, unless it is there. `perhaps_there`: an earlier call may
-        have sent it."""
-
-        def send(tried: bool) -> str:
-            if (perhaps_there or tried) and (found := self._find("files", "filename", name)):
-                return found
+        async def send() -> Mapping[str, Any]:
             with path.open("rb") as file:
-                parts = {"file": (name, file, "application/jsonl")}
-                return _id_of(self._json("POST", "files", data={"purpose": "batch"}, files=parts))
+                parts = (name, file, "application/jsonl")
+                return await self._object(self._files.create(file=parts, purpose="batch"), path.stat().st_size)
 
-        return self._retried(send)
+        return await self._made(self._files, {"filename": name}, perhaps_there, send)
 
-    def begin(self, file_id: str, url: str, perhaps_there: bool) -> str:
-        """The id of the batch of a file, begun unless it is there, as in `upload`."""
-        wanted = {"input_file_id": file_id, "endpoint": url, "completion_window": WINDOW}
+    async def begin(self, file_id: str, url: str, perhaps_there: bool) -> str:
+        """The id of the batch of a file. `perhaps_there`: an earlier call may have begun it."""
+        if self._server.is_azure:
+            # Azure finds the API in the file's lines, and takes neither another endpoint than this nor a file that it still reads
+            url = "/chat/completions"
+            file = await self._polled(self._files, file_id, lambda status: status not in ("pending", "running"))
+            if str(file.get("status")).lower() == "error":
+                why = failures.scrubbed(str(file.get("status_details") or file))
+                raise ModelStopped("model", f"a file that {self._server.address} can read", why)
 
-        def begin(tried: bool) -> str:
-            if (perhaps_there or tried) and (found := self._find("batches", "input_file_id", file_id)):
-                return found
-            return _id_of(self._json("POST", "batches", json=wanted))
+        async def begin() -> Mapping[str, Any]:
+            wanted = {"input_file_id": file_id, "endpoint": url, "completion_window": "24h"}
+            return await self._object(self._batches.create(**wanted))
 
-        return self._retried(begin)
+        return await self._made(self._batches, {"input_file_id": file_id}, perhaps_there, begin)
 
-    def look(self, batch_id: str) -> BatchState:
-        """The batch now."""
-        found = self._retried(lambda _: self._json("GET", f"batches/{quote(batch_id, safe='')}"))
-        output, errors = (_text(found.get(name)) for name in ("output_file_id", "error_file_id"))
-        listed = found["errors"].get("data") if isinstance(found.get("errors"), dict) else None
-        said = [str(one.get("message")) for one in _objects(listed)]
-        return BatchState(batch_id, str(found.get("status")), output, errors, failures.scrubbed("; ".join(said[:3])))
-
-    def wait(self, batch_id: str) -> BatchState:
+    async def wait(self, batch_id: str) -> EndedBatch:
         """The batch, once it has ended."""
-        while (state := self.look(batch_id)).status not in ENDED:
-            self._sleep(POLL_S)
-        return state
+        batch = await self._polled(self._batches, batch_id, ENDED.__contains__)
+        ids = {"output": _id(batch, "output_file_id"), "errors": _id(batch, "error_file_id")}
+        errors = batch["errors"].get("data") if isinstance(batch.get("errors"), dict) else None
+        why = failures.scrubbed("; ".join(str(error.get("message")) for error in _objects(errors)[:3]))
+        return EndedBatch(batch["status"].lower(), {kind: found for kind, found in ids.items() if found}, why)
 
-    def download(self, file_id: str, path: Path, most: int) -> None:
+    async def download(self, file_id: str, path: Path, most: int) -> None:
         """Writes the file's content, whole or not at all. Raises ModelStopped for more than `most` bytes too."""
 
-        def fetch(draft: Path) -> None:
-            with draft.open("wb") as file:
-                for line in _redacted(self._chunks("GET", f"files/{quote(file_id, safe='')}/content", most)):
-                    if file.tell() == 0 and line.strip() and not line.startswith(b"{"):
-                        raise self._nonsense("no file of a batch", line)
-                    file.write(line)
+        async def fetch() -> None:
+            latest = asyncio.get_running_loop().time() + self._timeout_s
+            answer = self._client.files.with_streaming_response.content(file_id)
+            async with asyncio.timeout_at(latest) as deadline, answer as response:
+                with whole(path) as draft, draft.open("wb") as file:
+                    async for lines in _redacted(pieces(response.http_response, most)):
+                        deadline.reschedule(latest + response.http_response.num_bytes_downloaded / SLOWEST)
+                        if file.tell() == 0 and lines.strip() and not lines.lstrip().startswith(b"{"):
+                            raise self._nonsense("no file of a batch", lines)
+                        file.write(lines)
 
-        self._retried(lambda _: write_whole(path, fetch))
+        await self._retried(fetch)
 
     # --- attempts ---
 
-    def _retried(self, attempt: Callable[[bool], T]) -> T:
-        """The result of `attempt`, which is told whether it was tried before."""
-        spent, pause, tried = 0.0, FIRST_PAUSE_S, False
-        while True:
+    async def _retried(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        from openai import APIStatusError, OpenAIError
+
+        async def named() -> T | Failure:
             try:
-                return attempt(tried)
-            except _AttemptFailed as error:
-                failure = error.failure
-            waited = failure.retry_after_s or pause
-            is_first = failure.unreachable and not self._reached
-            if not failure.retries or spent + waited > (FIRST_CONTACT_S if is_first else self._options.max_wait_s):
-                raise ModelStopped(
-                    "model", f"an answer from {self.address}", f"{failure.name}: {failure.detail}"
-                ) from None
-            self._sleep(waited)
-            spent, pause, tried = spent + waited, min(2 * pause, LONGEST_PAUSE_S), True
+                return await attempt()
+            except CallError as error:
+                return Failure(error.name, error.detail, usage=error.usage)
+            except APIStatusError as error:
+                return failures.of_status(error.status_code, error.response.headers, error.response.content)
+            except (OpenAIError, TimeoutError, ReplyTooLarge) as error:
+                return failures.of_exception(error)
+            except library().HTTPError as error:
+                # in the middle of a file: the SDK has not wrapped it, and its cause has a name that is nobody's
+                error.__cause__ = None
+                return failures.of_exception(error)
 
-    def _find(self, kind: str, name: str, value: str) -> str | None:
-        """The id of the server's entry of this kind whose field `name` has this value; None where it has none."""
-        after: dict[str, str] = {}
+        try:
+            return await self._calls.call(secrets.token_hex(8), 0, named)
+        except CallError as error:
+            raise ModelStopped("model", f"an answer from {self._server.address}", str(error)) from None
+
+    async def _made(
+        self, kind: Any, marks: Mapping[str, str], is_search: bool, make: Callable[[], Awaitable[Mapping[str, Any]]]
+    ) -> str:
+        """The id of the server's entry of this kind with these fields. From the second attempt on, or if `is_search`, it may be there."""
+
+        async def attempt() -> str:
+            nonlocal is_search
+            after: str | None = "" if is_search else None
+            is_search = True
+            while after is not None:
+                page = await self._object(kind.list(limit=100, **({"after": after} if after else {})))
+                entries = _objects(page.get("data"))
+                for entry in entries:
+                    if marks.items() <= entry.items():
+                        return _needed_id(entry)
+                last = _needed_id(entries[-1]) if entries and page.get("has_more") else None
+                # a server that does not know pages gives the same one again
+                after = None if last == after else last
+            return _needed_id(await make())
+
+        return await self._retried(attempt)
+
+    async def _polled(self, kind: Any, entry_id: str, is_over: Callable[[str], bool]) -> Mapping[str, Any]:
+        """The entry, once its status is such."""
         while True:
-            page = self._json("GET", kind, params={"limit": str(PAGE), **after})
-            entries = _objects(page.get("data"))
-            for entry in entries:
-                if entry.get(name) == value:
-                    return _id_of(entry)
-            last = {"after": _id_of(entries[-1])} if entries else {}
-            # a server that does not know pages gives the same one again
-            if not page.get("has_more") or not last or last == after:
-                return None
-            after = last
+            entry = await self._retried(lambda: self._object(kind.retrieve(entry_id)))
+            if is_over(str(entry.get("status")).lower()):
+                return entry
+            await self._sleep(POLL_S)
 
-    def _json(self, method: str, path: str, **request: Any) -> Mapping[str, Any]:
-        """The object that one attempt gives. Raises _AttemptFailed."""
-        content = b"".join(self._chunks(method, path, MAX_REPLY_BYTES, **request))
+    async def _object(self, call: Awaitable[Any], size: int = 0) -> Mapping[str, Any]:
+        """The object that a call gives which sends a file of `size` bytes. Raises CallError, and what the SDK raises."""
+        async with asyncio.timeout(self._timeout_s + size / SLOWEST):
+            content = (await call).content
         try:
-            found = json.loads(content)
+            answer = json.loads(content)
         except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
+            answer = None
+        if not isinstance(answer, dict):
             raise self._nonsense("something that is no object", content)
-        if error := failures.of_body(found, {}):
-            raise _AttemptFailed(error)
-        return found
+        if failure := failures.of_body(answer, {}):
+            raise failure.error
+        return answer
 
-    def _chunks(self, method: str, path: str, most: int, **request: Any) -> Iterator[bytes]:
-        """The body that one attempt gives. Raises _AttemptFailed, also for more than `most` bytes."""
-        try:
-            with self._client.stream(method, path, **request) as response:
-                self._reached = True
-                if response.status_code != 200:
-                    said = b"".join(_up_to(response.iter_bytes(), MAX_REPLY_BYTES))
-                    raise _AttemptFailed(failures.of_status(response.status_code, response.headers, said))
-                yield from _up_to(response.iter_bytes(), most)
-        except library().HTTPError as error:
-            raise _AttemptFailed(failures.of_exception(error)) from None
-
-    def _nonsense(self, what: str, content: bytes) -> _AttemptFailed:
-        said = content[:200].decode("utf-8", "replace")
-        return _AttemptFailed(failures.malformed(f"{self.address} answered with {what}: {said}"))
+    def _nonsense(self, what: str, content: bytes) -> CallError:
+        begun = content[:200].decode("utf-8", "replace")
+        return failures.malformed(f"{self._server.address} answered with {what}: {begun}").error
 
 
-def _headers(server: Server) -> dict[str, str]:
-    """The key, and what else live calls send from the environment: by organization and project a server knows whom to bill."""
-    from openai import OpenAI
+async def _redacted(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The lines that each chunk ends, without secrets: a server may quote the key. A line longer than any reply comes in pieces."""
 
-    with OpenAI(api_key=NO_KEY, base_url=server.url) as live:
-        named = {name: value for name, value in live.default_headers.items() if isinstance(value, str)}
-    own = {name: value for name, value in named.items() if not _OF_THE_CALL.match(name)}
-    return own | key_header(server)
+    def without_secrets(lines: bytearray) -> bytes:
+        return redact(lines.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
-
-def _up_to(chunks: Iterator[bytes], most: int) -> Iterator[bytes]:
-    size = 0
-    for chunk in chunks:
-        size += len(chunk)
-        if size > most:
-            raise _AttemptFailed(Failure("reply_too_large", f"a body of more than {most} bytes"))
-        yield chunk
-
-
-def _redacted(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The lines, without secrets: a server may quote the key. One that is longer than any reply may be comes in pieces."""
-
-    def without_secrets(line: bytes) -> bytes:
-        return redact(line.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-
-    held = b""
-    for chunk in chunks:
-        *lines, held = (held + chunk).split(b"\n")
-        yield from (without_secrets(line) + b"\n" for line in lines)
-        if len(held) > MAX_REPLY_BYTES:
-            yield without_secrets(held)
-            held = b""
+    held = bytearray()
+    async for chunk in chunks:
+        held += chunk
+        is_due = b"\n" in chunk or len(held) > MAX_REPLY_BYTES
+        end = (held.rfind(b"\n") + 1 or len(held)) if is_due else 0
+        yield without_secrets(held[:end])
+        del held[:end]
     yield without_secrets(held)
 
 
-def _id_of(found: Mapping[str, Any]) -> str:
-    if (value := _text(found.get("id"))) is None:
-        raise _AttemptFailed(failures.malformed(f"an answer without id: {json.dumps(found)[:200]}"))
+def _id(answer: Mapping[str, Any], name: str = "id") -> str | None:
+    """A name that can stand in a path; None where there is none."""
+    value = answer.get(name)
+    return value if isinstance(value, str) and value.isprintable() and value.strip(".") else None
+
+
+def _needed_id(answer: Mapping[str, Any]) -> str:
+    if (value := _id(answer)) is None:
+        raise failures.malformed(f"an answer without id: {json.dumps(answer)[:200]}").error
     return value
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
 
 
 def _objects(value: object) -> list[Mapping[str, Any]]:

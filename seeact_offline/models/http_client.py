@@ -1,18 +1,23 @@
-"""The HTTP client under the openai SDK, for servers that may be broken or hostile.
+"""The openai SDK's client for servers that may be broken or hostile. Live calls and batches share it.
 
 A reply is read whole before the SDK sees it, and no further than MAX_REPLY_BYTES of its unpacked body: an endless stream, or a
-small one that unpacks to gigabytes, costs no more memory than that. A redirect is not followed, for it could lead the key,
-and the pages, to another host.
+small one that unpacks to gigabytes, costs no more memory than that. A file that is streamed is bounded by its caller, with
+`pieces`. A redirect is not followed, for it could lead the key, and the pages, to another host.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
 
 from seeact_offline.files.redaction import redact_reported
+from seeact_offline.models.address import Server, azure_key
 from seeact_offline.records import ModelSpecError
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
 
 MAX_REPLY_BYTES = 8_000_000
 CONNECT_S = 10.0
@@ -23,7 +28,29 @@ _PACKED = ("content-encoding", "content-length", "transfer-encoding")
 
 
 class ReplyTooLarge(Exception):
-    """A body of more than MAX_REPLY_BYTES, or one that may be."""
+    """A body of more bytes than are read, or one that may be."""
+
+
+def open_client(server: Server, key: str, timeout_s: float) -> AsyncOpenAI:
+    """The server's client, which repeats no call. It belongs to the running loop; its import takes most of a second."""
+    from openai import AsyncOpenAI, Timeout
+
+    timeout, azure = Timeout(timeout_s, connect=min(CONNECT_S, timeout_s)), azure_key(server)
+
+    async def name_key(request: Any) -> None:
+        if azure:
+            request.headers["api-key"] = azure
+            request.headers.pop("Authorization", None)
+
+    settings = {"timeout": timeout, "event_hooks": {"request": [name_key]}, **environment_settings(server.host)}
+    return AsyncOpenAI(
+        api_key=key,
+        base_url=server.url,
+        default_query=dict(server.query),
+        timeout=timeout,
+        max_retries=0,
+        http_client=bounded_client(**settings),
+    )
 
 
 def bounded_client(**settings: Any) -> Any:
@@ -32,14 +59,19 @@ def bounded_client(**settings: Any) -> Any:
 
     class BoundedClient(DefaultAsyncHttpxClient):
         async def send(self, request: Any, **options: Any) -> Any:
-            options["stream"] = True
-            response = await super().send(request, **options)
+            response = await super().send(request, **{**options, "stream": True})
+            if options.get("stream") and response.is_success:
+                return response
+            content = bytearray()
             try:
-                content = await _read(response)
+                async for piece in pieces(response, MAX_REPLY_BYTES):
+                    content += piece
             finally:
                 await response.aclose()
             headers = [(name, value) for name, value in response.headers.multi_items() if name not in _PACKED]
-            return type(response)(response.status_code, headers=headers, content=content, request=response.request)
+            return type(response)(
+                response.status_code, headers=headers, content=bytes(content), request=response.request
+            )
 
     return BoundedClient(follow_redirects=False, **settings)
 
@@ -82,16 +114,17 @@ def _proxies(scheme: str) -> str:
     return " or ".join(name for name, url in named.items() if url.lower().startswith(scheme)) or "a proxy"
 
 
-async def _read(response: Any) -> bytes:
+async def pieces(response: Any, most: int) -> AsyncIterator[bytes]:
+    """The unpacked body as it comes. Raises ReplyTooLarge for one of more than `most` bytes."""
     announced = response.headers.get("content-length", "")
-    if announced.isdecimal() and len(announced) < 20 and int(announced) > MAX_REPLY_BYTES:
-        raise ReplyTooLarge(f"a body of {announced} bytes; {MAX_REPLY_BYTES} are read at most")
+    if announced.isdecimal() and len(announced) < 20 and int(announced) > most:
+        raise ReplyTooLarge(f"a body of {announced} bytes; {most} are read at most")
     if "," in response.headers.get("content-encoding", ""):
         # older httpx unpacks a piece of 64 kB whole: a thousandfold is bearable, a thousandfold of that is not
         raise ReplyTooLarge("a body packed more than once, which may unpack to any size")
-    body = bytearray()
-    async for chunk in response.aiter_bytes():
-        body += chunk
-        if len(body) > MAX_REPLY_BYTES:
-            raise ReplyTooLarge(f"a body of more than {MAX_REPLY_BYTES} bytes")
-    return bytes(body)
+    size = 0
+    async for piece in response.aiter_bytes():
+        size += len(piece)
+        if size > most:
+            raise ReplyTooLarge(f"a body of more than {most} bytes")
+        yield piece

@@ -26,14 +26,7 @@ from seeact_offline.models.client import ServerModel
 from seeact_offline.models.data_urls import BUDGET, DataUrls
 from seeact_offline.models.environment import variable
 from seeact_offline.models.failures import Failure
-from seeact_offline.models.http_client import (
-    CONNECT_S,
-    ReplyTooLarge,
-    bounded_client,
-    check_environment,
-    environment_settings,
-    library,
-)
+from seeact_offline.models.http_client import CONNECT_S, ReplyTooLarge, check_environment, library, open_client
 from seeact_offline.models.image_tokens import possible_rules, rule_named
 from seeact_offline.models.parameters import COUNTS, DETAIL, STREAM, SYSTEM, Form, Parameters
 from seeact_offline.models.prices import LISTED_HOSTS
@@ -305,19 +298,9 @@ class OpenAIModel(ServerModel):
         return replace(usage, cost_usd=max(cost, reported.cost or 0.0))
 
     def _opened(self) -> AsyncOpenAI:
-        """The client, made on first use: it belongs to the running loop, and its import takes most of a second."""
+        """The client, made on first use: it belongs to the running loop."""
         if self._client is None:
-            from openai import AsyncOpenAI, Timeout
-
-            timeout = Timeout(self._options.timeout_s, connect=min(CONNECT_S, self._options.timeout_s))
-            self._client = AsyncOpenAI(
-                api_key=self._key,
-                base_url=self._server.url,
-                default_query=dict(self._server.query),
-                timeout=timeout,
-                max_retries=0,
-                http_client=bounded_client(timeout=timeout, **environment_settings(self._server.host)),
-            )
+            self._client = open_client(self._server, self._key, self._options.timeout_s)
         return self._client
 
 

@@ -14,10 +14,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from math import inf
 from random import Random
+from typing import TypeVar, cast
 
 from seeact_offline.models.breaker import Breaker
 from seeact_offline.models.failures import Failure
-from seeact_offline.models.limiter import Limiter
+from seeact_offline.models.limiter import Limiter, Verdict
 from seeact_offline.records import CallError, CallRecord, Completion, Usage
 
 FIRST_PAUSE_S = 0.5
@@ -29,7 +30,8 @@ PERSISTENT = 8
 """Times that a call is asked again after failures other than rate limits while others get through."""
 FIRST_CONTACT_S = 4.0
 """Seconds for which a server that was never reached is tried."""
-Attempt = Callable[[], Awaitable[Completion | Failure]]
+T = TypeVar("T")
+Attempt = Callable[[], Awaitable[T | Failure]]
 
 
 @dataclass
@@ -40,7 +42,6 @@ class _Progress:
     answered_before: int
     """Calls that had got through when it began."""
     began: float = 0.0
-    attempts: int = 0
     spent_s: float = 0.0
     """Seconds in attempts and pauses; time spent before the limiter does not count."""
     usage: Usage = field(default_factory=Usage)
@@ -63,20 +64,23 @@ class Retrier:
         self._limiter, self._breaker, self._sleep = limiter, breaker, sleep
         self._max_wait_s, self._max_retries = max_wait_s, inf if max_retries is None else max_retries
 
-    async def call(self, seed: str, tokens: int, attempt: Attempt) -> Completion:
-        """The answer, with everything that all attempts have used. `seed`: the request's own; `tokens`: an estimate for the limiter.
+    async def call(self, seed: str, tokens: int, attempt: Attempt[T]) -> T:
+        """The result; a completion with everything that all attempts have used. `seed`: the request's own; `tokens`: an estimate
+        for the limiter.
 
         Raises CallError for a call that failed, ModelStopped where the run is to stop.
         """
         call = _Progress(Random(seed), self._breaker.n_answered)
         while True:
             outcome = await self._attempt(call, tokens, attempt)
-            call.usage += outcome.usage
-            if isinstance(outcome, Completion):
+            call.usage += _usage(outcome)
+            if not isinstance(outcome, Failure):
                 self._breaker.answered()
+                if not isinstance(outcome, Completion):
+                    return outcome
                 seconds = time.monotonic() - call.began
-                record = replace(outcome.call or CallRecord(), attempts=call.attempts, seconds=seconds)
-                return replace(outcome, usage=call.usage, call=record)
+                record = replace(outcome.call or CallRecord(), attempts=call.failures.total() + 1, seconds=seconds)
+                return cast("T", replace(outcome, usage=call.usage, call=record))
             call.failures[outcome.name] += 1
             pause = self._pause(call, outcome)
             # a server that has never been reached is not waited for
@@ -87,32 +91,32 @@ class Retrier:
             await self._sleep(pause)
             call.spent_s += pause
 
-    async def _attempt(self, call: _Progress, tokens: int, attempt: Attempt) -> Completion | Failure:
+    async def _attempt(self, call: _Progress, tokens: int, attempt: Attempt[T]) -> T | Failure:
         self._breaker.check()
         entered = await self._limiter.enter(tokens)
-        outcome, began = None, time.monotonic()
+        verdict: Verdict = "failed"
+        used, began = 0, time.monotonic()
         call.began = call.began or began
         try:
             # another call may have stopped the run while this one waited
             self._breaker.check()
             outcome = await attempt()
+            used = _usage(outcome).prompt_tokens + _usage(outcome).completion_tokens
+            if not isinstance(outcome, Failure):
+                verdict, used = "answered", used or tokens
+            elif outcome.name == "rate_limited" or outcome.status == 529:
+                verdict = "too_many"
         finally:
-            used = 0 if outcome is None else outcome.usage.prompt_tokens + outcome.usage.completion_tokens
-            if isinstance(outcome, Completion):
-                self._limiter.leave(entered, "answered", (used or tokens) - tokens)
-            else:
-                is_limited = outcome is not None and (outcome.name == "rate_limited" or outcome.status == 529)
-                self._limiter.leave(entered, "too_many" if is_limited else "failed", used - tokens)
-        call.attempts += 1
+            self._limiter.leave(entered, verdict, used - tokens)
         call.spent_s += time.monotonic() - began
         return outcome
 
     def _pause(self, call: _Progress, failure: Failure) -> float:
         """Seconds until the next attempt; infinite where there is to be none."""
-        times = call.failures[failure.name]
+        times, attempts = call.failures[failure.name], call.failures.total()
         # the server answers others meanwhile, and this call is not just one too many
         is_alone = failure.name != "rate_limited" and self._breaker.n_answered > call.answered_before
-        if call.attempts > self._max_retries or times > failure.retries or (is_alone and times > PERSISTENT):
+        if attempts > self._max_retries or times > failure.retries or (is_alone and times > PERSISTENT):
             return inf
         if call.usage.calls >= MOST_PAID:
             return inf
@@ -120,7 +124,7 @@ class Retrier:
         if failure.retry_after_s:
             # calls that were refused together must not come back together
             return failure.retry_after_s + draw * min(1.0, failure.retry_after_s / 10)
-        return draw * min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(call.attempts - 1, 20))
+        return draw * min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(attempts - 1, 20))
 
     def _error(self, call: _Progress, failure: Failure) -> CallError:
         """The error for the step. Raises ModelStopped where one failure more is too many."""
@@ -129,7 +133,12 @@ class Retrier:
             self._breaker.answered()
             return CallError(failure.name, failure.detail, call.usage)
         self._breaker.failed(failure)
-        after = f" (after {call.attempts} attempts)" if call.attempts > 1 else ""
+        attempts = call.failures.total()
+        after = f" (after {attempts} attempts)" if attempts > 1 else ""
         if failure.retry_after_s and failure.retry_after_s > self._max_wait_s:
             after += f" (it asks to wait {failure.retry_after_s:.0f} s, max_wait is {self._max_wait_s:.0f})"
         return CallError(failure.name, failure.detail + after, call.usage)
+
+
+def _usage(outcome: object) -> Usage:
+    return outcome.usage if isinstance(outcome, Completion | Failure) else Usage()

@@ -7,11 +7,12 @@ ends the run, and its files are those of a live run with the same replies.
 
 from __future__ import annotations
 
+import asyncio
 import json
-import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
@@ -25,6 +26,7 @@ from seeact_offline.models.batch_api import BatchApi
 from seeact_offline.models.budget import Budget
 from seeact_offline.models.failures import Failure, scrubbed
 from seeact_offline.models.http_client import MAX_REPLY_BYTES
+from seeact_offline.models.provider import ModelOptions
 from seeact_offline.models.reply_cache import ReplyStore
 from seeact_offline.records import InputError, RowError, Step
 from seeact_offline.runs.ask import RunState, StepAnswer, ask_step, ask_steps, run_coroutine
@@ -111,7 +113,7 @@ def run_batch(
     watch: Watch | None = None,
     *,
     limits: ShardLimits | None = None,
-    sleep: Callable[[float], None] = time.sleep,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> BatchReport:
     """One action on the batches of a run, which lie in `folder`. Any of them may be killed and called again.
 
@@ -369,50 +371,48 @@ def _check_identity(codec: BatchCodec, wave: Wave) -> None:
 
 
 def _submit(
-    run: OpenRun, batches: BatchFolder, watch: Watch, limits: ShardLimits, sleep: Callable[[float], None]
+    run: OpenRun, batches: BatchFolder, watch: Watch, limits: ShardLimits, sleep: Callable[[float], Awaitable[None]]
 ) -> BatchReport:
-    with BatchApi(run.model.options, sleep) as api:
-        while True:
-            waves = batches.waves()
-            if not (waves and waves[-1].submitted.exists() and not waves[-1].is_closed):
-                report = _export(run, batches, watch, limits)
-                if not report.files:
-                    return report
-                watch.note(report.text)
-            last = batches.waves()[-1]
-            _check_identity(_codec(run.model, batches), last)
-            _drive(last, api, watch)
-            report = _import(run.model, run.folder, batches)
-            if not report.progress:
+    while True:
+        waves = batches.waves()
+        if not (waves and waves[-1].submitted.exists() and not waves[-1].is_closed):
+            report = _export(run, batches, watch, limits)
+            if not report.files:
                 return report
             watch.note(report.text)
+        last = batches.waves()[-1]
+        _check_identity(_codec(run.model, batches), last)
+        run_coroutine(_drive(last, run.model.options, watch, sleep))
+        report = _import(run.model, run.folder, batches)
+        if not report.progress:
+            return report
+        watch.note(report.text)
 
 
-def _drive(wave: Wave, api: BatchApi, watch: Watch) -> None:
+async def _drive(wave: Wave, options: ModelOptions, watch: Watch, sleep: Callable[[float], Awaitable[None]]) -> None:
     """Sends all files of a wave, waits for their batches, and fetches their outcome. Each call is noted before and after it."""
     noted = SubmissionRecord(wave)
-    for shard in wave.file.shards:
-        path = wave.check(shard)
-        if noted.of(shard, "name") is None:
-            # a file of the same content may have been sent before, and its batch have failed
-            noted.put(shard, "name", f"seeact-{uuid.uuid4().hex}.jsonl")
-        if noted.of(shard, "file") is None:
-            name, tried = noted.of(shard, "name") or "", noted.tries(shard, "upload")
-            noted.put(shard, "file", api.upload(path, name, tried))
-        if noted.of(shard, "batch") is None:
-            noted.put(
-                shard, "batch", api.begin(noted.of(shard, "file") or "", wave.file.url, noted.tries(shard, "begin"))
-            )
-            watch.note(f"{shard.file}: batch {noted.of(shard, 'batch')} of {shard.requests} requests")
-    for shard in wave.file.shards:
-        if noted.of(shard, "ended") is None:
-            state = api.wait(noted.of(shard, "batch") or "")
-            for kind, file_id in (("output", state.output_file), ("errors", state.error_file)):
-                if file_id is not None:
+    async with aclosing(BatchApi(options, sleep)) as api:
+        for shard in wave.file.shards:
+            path = wave.check(shard)
+            if noted.of(shard, "name") is None:
+                # a file of the same content may have been sent before, and its batch have failed
+                noted.put(shard, "name", f"seeact-{uuid.uuid4().hex}.jsonl")
+            if noted.of(shard, "file") is None:
+                name, is_tried = noted.of(shard, "name") or "", noted.tries(shard, "upload")
+                noted.put(shard, "file", await api.upload(path, name, is_tried))
+            if noted.of(shard, "batch") is None:
+                file, is_tried = noted.of(shard, "file") or "", noted.tries(shard, "begin")
+                noted.put(shard, "batch", await api.begin(file, wave.file.url, is_tried))
+                watch.note(f"{shard.file}: batch {noted.of(shard, 'batch')} of {shard.requests} requests")
+        for shard in wave.file.shards:
+            if noted.of(shard, "ended") is None:
+                batch = await api.wait(noted.of(shard, "batch") or "")
+                for kind, file in batch.files.items():
                     path = wave.path / shard.file.replace("requests", kind)
-                    api.download(file_id, path, shard.requests * MAX_REPLY_BYTES)
-            noted.put(shard, "ended", state.status)
-            watch.note(f"{shard.file}: {state.status}{': ' * bool(state.why)}{state.why}")
+                    await api.download(file, path, shard.requests * MAX_REPLY_BYTES)
+                noted.put(shard, "ended", batch.status)
+                watch.note(f"{shard.file}: {batch.status}{': ' * bool(batch.why)}{batch.why}")
 
 
 class SubmissionRecord:

@@ -363,7 +363,11 @@ def test_what_vllm_writes_is_read(run: EvalConfig) -> None:
 
 
 def submit(config: EvalConfig, **options: Any) -> BatchReport:
-    return run_batch(config, "submit", BATCHES, sleep=lambda seconds: None, **options)
+    return run_batch(config, "submit", BATCHES, sleep=at_once, **options)
+
+
+async def at_once(seconds: float) -> None:
+    """Sleeps for no time."""
 
 
 @pytest.mark.slow
@@ -428,7 +432,7 @@ def test_a_submission_that_is_killed_anywhere_neither_uploads_nor_begins_anythin
             answer = server._endpoint(method, path, content)
             return Answer(hang_up=True) if count == at else answer
 
-        def killed(seconds: float) -> None:
+        async def killed(seconds: float) -> None:
             if count == at:
                 raise Killed
 
@@ -502,8 +506,12 @@ def test_a_file_that_is_not_as_it_was_exported_is_not_sent(run: EvalConfig, serv
 def test_a_server_that_is_not_there_is_not_waited_for(run: EvalConfig, server: BatchServer) -> None:
     server.close()
     waited: list[float] = []
+
+    async def wait(seconds: float) -> None:
+        waited.append(seconds)
+
     with pytest.raises(ModelStopped, match="connection_failed"):
-        run_batch(run, "submit", BATCHES, sleep=waited.append)
+        run_batch(run, "submit", BATCHES, sleep=wait)
     assert sum(waited) < 5
 
 
@@ -534,7 +542,7 @@ def test_no_secret_is_in_any_file(sample: Sample, tmp_path: Path) -> None:
 def test_two_at_once_are_one_too_many(run: EvalConfig) -> None:
     second: list[InputError] = []
 
-    def meanwhile(seconds: float) -> None:
+    async def meanwhile(seconds: float) -> None:
         with pytest.raises(InputError, match="another process is at work") as caught:
             submit(run)
         second.append(caught.value)
