@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from seeact_offline.models import PROVIDERS, failures, find_model
+from seeact_offline.models.address import find_server
 from seeact_offline.models.budget import priced
 from seeact_offline.models.failures import Failure
 from seeact_offline.models.model_call import WAITING
@@ -55,8 +56,9 @@ class BatchCodec:
 
     @property
     def url(self) -> str:
-        """The path that every line names."""
-        return f"/v1{self._model.api.path}"
+        """The path that every line names. Azure's chat completions have a name of their own in batches."""
+        is_azures = find_server(self._options.base_url).is_azure and self._model.api.conversation == "messages"
+        return self._model.api.path if is_azures else f"/v1{self._model.api.path}"
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -98,6 +98,10 @@ class Failure:
         """Names of parameters and ways to ask that the server certainly does not take."""
         return self.finding.refuses if self.finding else frozenset()
 
+    def with_advice(self, advice: str) -> Failure:
+        """Returns it with the sentence that helps behind its detail; as it is where that is empty."""
+        return replace(self, detail=advised(self.detail, advice)) if advice else self
+
     @property
     def error(self) -> CallError:
         """The error for the step."""

@@ -163,35 +163,28 @@ class OpenAIModel(ServerModel):
         return [*form.sent, *(name for name, is_sent in forms.items() if is_sent and name not in form.gone)]
 
     async def _post(self, body: bytes) -> Completion | Failure:
-        from openai import APIStatusError, Omit, OpenAIError
+        from openai import APIStatusError, OpenAIError
 
-        client, azure = self._opened(), azure_key(self._server)
-        headers: Any = {"api-key": azure, "Authorization": Omit()} if azure else {}
         try:
             async with asyncio.timeout(self._options.timeout_s):
-                response = await client.post(
-                    self.api.path, cast_to=library().Response, content=body, options={"headers": headers}
-                )
+                response = await self._opened().post(self.api.path, cast_to=library().Response, content=body)
         except APIStatusError as error:
             self._has_spoken = True
             failure = failures.of_status(error.status_code, error.response.headers, error.response.content)
-            if not (failure.hopeless and failure.name == "bad_request") or azure:
+            if not (failure.hopeless and failure.name == "bad_request") or self._server.is_azure:
                 return failure
             if models := await self._other_models():
                 return replace(failure, detail=failure.detail + models)
             # no models at this address either
-            advice = self._path_advice()
-            return replace(failure, detail=failures.advised(failure.detail, advice)) if advice else failure
+            return failure.with_advice(self._path_advice())
         except (OpenAIError, TimeoutError, ReplyTooLarge) as error:
             # only its words: a traceback must not print the SDK's own error, which may quote the key
             failure = failures.of_exception(error)
             # an answer that is no HTTP, or silence where TLS is usual
             speaks_tls = "illegal" in failure.detail or urlsplit(self._server.url).port in (443, 8443)
             hung_up = failure.name == "connection_failed" and not failure.unreachable and not self._has_spoken
-            if hung_up and speaks_tls and self._server.url.startswith("http:"):
-                advice = "if the port speaks TLS, write https:// in --base-url"
-                return replace(failure, detail=failures.advised(failure.detail, advice))
-            return failure
+            is_likely = hung_up and speaks_tls and self._server.url.startswith("http:")
+            return failure.with_advice("if the port speaks TLS, write https:// in --base-url" if is_likely else "")
         self._has_spoken = True
         outcome = self.read(response.content, response.headers)
         # a success is billed, whether or not it can be read, but for an error in its place
@@ -240,7 +233,7 @@ class OpenAIModel(ServerModel):
         except (ValueError, RecursionError, AttributeError, TypeError) as error:
             found = content[:80].decode("utf-8", "replace")
             detail = f"{who} answered with something that is not JSON: {error}: {found}"
-            return replace(failures.malformed(detail), detail=failures.advised(detail, self._path_advice()))
+            return failures.malformed(detail).with_advice(self._path_advice())
         reported, reply = read_usage(body), self.api.read(body)
         used = reported.tokens is not None or reported.cost is not None
         usage = self._usage(reported, bool(reply and reply.text)) if used else failures.UNREAD
@@ -253,8 +246,7 @@ class OpenAIModel(ServerModel):
         if failure is None:
             return replace(failures.malformed(detail), usage=usage)
         is_missing = failure.hopeless and failure.name == "bad_request"
-        advice = self._path_advice() if is_missing else ""
-        return replace(failure, detail=failures.advised(failure.detail, advice)) if advice else failure
+        return failure.with_advice(self._path_advice() if is_missing else "")
 
     def _outcome(self, reply: ApiReply, usage: Usage, headers: Mapping[str, str]) -> Completion | Failure:
         end = ending(reply.stopped_by)

@@ -147,6 +147,20 @@ def test_other_models_are_refused(spec: Any) -> None:
         BatchCodec(spec, OPTIONS)
 
 
+@pytest.mark.parametrize(
+    ("url", "args", "path"),
+    [
+        ("http://h/v1", {}, "/v1/chat/completions"),
+        ("http://h/v1", {"api": "responses"}, "/v1/responses"),
+        ("https://shop.openai.azure.com/openai/v1", {}, "/chat/completions"),
+        ("https://shop.openai.azure.com/openai/v1", {"api": "responses"}, "/v1/responses"),
+    ],
+)
+def test_a_line_names_the_path_that_its_server_knows(url: str, args: dict[str, Any], path: str) -> None:
+    codec = BatchCodec("openai/m", ModelOptions(base_url=url, model_args=args))
+    assert json.loads(asyncio.run(codec.line("k", request())))["url"] == codec.url == path
+
+
 # --- reading ---
 
 
