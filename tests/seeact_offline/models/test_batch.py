@@ -158,7 +158,7 @@ def test_other_models_are_refused(spec: Any) -> None:
 )
 def test_a_line_names_the_path_that_its_server_knows(url: str, args: dict[str, Any], path: str) -> None:
     codec = BatchCodec("openai/m", ModelOptions(base_url=url, model_args=args))
-    assert json.loads(asyncio.run(codec.line("k", request())))["url"] == codec.url == path
+    assert json.loads(asyncio.run(codec.line("k", HELLO)))["url"] == codec.url == path
 
 
 # --- reading ---
