@@ -19,7 +19,6 @@ from seeact_offline.files.named import read_regular
 from seeact_offline.files.whole import replace_text
 from seeact_offline.grounding.strategies import find_strategy
 from seeact_offline.models import model_name
-from seeact_offline.models.budget import Ledger
 from seeact_offline.records import InputError
 from seeact_offline.runs.ask import run_coroutine
 from seeact_offline.runs.config import EvalConfig
@@ -103,9 +102,9 @@ def evaluate_grid(
         watch.note(f"cell {number} of {len(configs)}: {one.out}")
         left = config.max_cost
         if left is not None:
-            price = model_settings(one, RunFolder(path)).options.price
-            ledgers = (file for file in path.glob("*/spending.jsonl") if file.parent != one.out)
-            left = max(0.0, left - sum(Ledger(file, price).spent for file in ledgers))
+            model = model_settings(one, RunFolder(path))
+            others = (RunFolder(other) for other in path.glob("*/") if other != one.out)
+            left = max(0.0, left - sum(model.ledger(other).spent for other in others))
         try:
             runs.append(evaluate(one.changed(max_cost=left), watch=watch))
         except InputError as error:

@@ -160,14 +160,15 @@ def test_a_ray_worker_has_paid_for_what_came_of_no_other_run() -> None:
     key, usage = StepKey("a", "b"), Usage(2, cost_usd=0.5)
     records = {
         "paid now": CallRecord(1, asked="1", usage=Usage(1, cost_usd=0.2)),
-        "kept by a worker that died": CallRecord(0, asked="2", usage=Usage(1, cost_usd=0.2)),
+        "kept by a worker that died": CallRecord(0, asked="2", usage=Usage(1, cost_usd=0.1)),
+        "kept when the run was killed": CallRecord(0, asked="4", usage=Usage(1, cost_usd=0.1)),
         "of another run": CallRecord(0, asked="3", from_store="2026-01-01", usage=Usage(1, cost_usd=0.1)),
     }
     calls = tuple(Call(0, turn, record) for turn, record in enumerate(records.values(), 1))
     found = Prediction(key, (), None, "", "", ran=True, usage=usage, calls=calls)
-    assert paid_cost(found) == pytest.approx(0.4)
+    assert paid_cost(found, {"4"}) == pytest.approx(0.3)
     # a step that failed has paid too
-    assert paid_cost(replace(found, ran=False, calls=())) == 0.5
+    assert paid_cost(replace(found, ran=False, calls=()), {"4"}) == 0.5
 
 
 def test_a_judge_counts_replies_that_nobody_can_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
