@@ -93,9 +93,9 @@ NOTHING = Load(0.0, (), 0.0)
 
 def load_of(messages: Sequence[Message], reply: float) -> Load:
     """The load of a call. `reply`: most tokens of it."""
-    shown = [getattr(message.picture, "size", UNKNOWN) for message in messages if message.picture is not None]
-    sizes = tuple((int(width), int(height)) for width, height in shown)
-    return Load(sum(text_tokens(message.text) for message in messages), sizes, reply)
+    sizes = [getattr(message.picture, "size", UNKNOWN) for message in messages if message.picture is not None]
+    text = sum(text_tokens(message.text) for message in messages)
+    return Load(text, tuple((int(width), int(height)) for width, height in sizes), reply)
 
 
 def text_tokens(text: str) -> float:
@@ -142,19 +142,16 @@ class Bills:
 
     def add(self, load: Load, usage: Usage) -> None:
         """Notes the bill for a call. `usage`: with its cost."""
-        if usage.cost_usd is None:
-            return
-        insort(self._bills, (load.size, usage.cost_usd))
-        prompt, reply = usage.prompt_tokens, usage.completion_tokens
+        cost, prompt, reply = usage.cost_usd or 0.0, usage.prompt_tokens, usage.completion_tokens
+        insort(self._bills, (load.size, cost))
         is_counted = prompt > 0 and not usage.unreported
         if self._price is not None:
-            tokens = (prompt, reply) if is_counted else (self._prompt_tokens(load), load.reply)
-            usd = self._price.dearest.of(*tokens)
-            self._price_factor = max(self._price_factor, usage.cost_usd / usd if usd else 0.0)
+            usd = self._price.dearest.of(*((prompt, reply) if is_counted else (self._prompt_tokens(load), load.reply)))
+            self._price_factor = max(self._price_factor, cost / usd if usd else 0.0)
         elif is_counted:
-            self._prompt_rate = max(self._prompt_rate, usage.cost_usd * MILLION / prompt)
-            if reply and usage.cost_usd:
-                self._reply_rate = min(self._reply_rate, usage.cost_usd * MILLION / reply)
+            self._prompt_rate = max(self._prompt_rate, cost * MILLION / prompt)
+            if reply and cost:
+                self._reply_rate = min(self._reply_rate, cost * MILLION / reply)
         if not is_counted:
             return
         self._reply_factor = max(self._reply_factor, reply / load.reply)

@@ -95,7 +95,7 @@ class Ledger:
         self.spent += sum(entry.most for entry in reserved.values())
         self._lacking = kept - self.spent if kept > self.spent + NOISE else 0.0
         self.spent += self._lacking
-        damage = f"{path} lacks {self._lacking:.4f} USD that kept replies have cost, and {n_damaged} of its lines are damaged"
+        damage = f"{path} lacked {self._lacking:.4f} USD that kept replies have cost, and {n_damaged} of its lines are damaged"
         self.remarks = (damage,) if self._lacking or n_damaged else ()
 
     def __enter__(self) -> Self:
@@ -142,8 +142,8 @@ class Ledger:
 
     def _count(self, reserved: _Entry, usage: Usage) -> None:
         self.spent += reserved.most if usage.cost_usd is None else usage.cost_usd
-        if reserved.load.reply > 0 and (usage.cost_usd or usage.calls):
-            self.dearest = max(self.dearest, usage.cost_usd or 0.0)
+        if reserved.load.reply > 0 and usage.cost_usd is not None and (usage.cost_usd or usage.calls):
+            self.dearest = max(self.dearest, usage.cost_usd)
             self._paid.append((reserved, usage))
             for terms, bills in self._bills.items():
                 if terms.name == reserved.model:
@@ -204,8 +204,7 @@ class Budget:
     async def spend(
         self, messages: Sequence[Message], attempt: Callable[[], Awaitable[Outcome]], reply: float | None = None
     ) -> Outcome:
-        """Makes an attempt, and gives back its outcome with its cost. `reply`: most tokens that it may have, infinite for any number; None:
-        those of the terms.
+        """Makes an attempt, and gives back its outcome with its cost. `reply`: most tokens that it may have; None, infinite: as in the terms.
 
         Raises what it raises, OutOfBudget before an attempt that could cost too much, and InputError where there is a limit and nobody
         says what calls cost.
@@ -223,7 +222,7 @@ class Budget:
             raise
         usage = self._settle(reserved, outcome)
         is_answer = isinstance(outcome, Completion) or outcome.usage.calls
-        # all bills are for at least nothing
+        # every call is larger than nothing
         if self._terms.price is None and self.is_limited and is_answer and not any(self._bills.larger(NOTHING)):
             needs = "`max_cost` needs a `price`, or a model that reports what its calls cost"
             raise InputError("max_cost", sentence=needs)
@@ -271,8 +270,7 @@ class Budget:
             most = 0.0 if terms.price is None and not self.is_limited else self._bills.most(load)
             if most is None:
                 # nobody knows: all that is left
-                left = self.limit - self.spent
-                most = left * (1 - 1e-9) if left > 0 else inf
+                most = (self.limit - self.spent) * (1 - 1e-9) if self.limit > self.spent else inf
             # one count may be wrong where others were right: no more calls at once than bills for calls of that size bear out
             in_flight = sum(entry.model == terms.name for entry in ledger.in_flight.values())
             is_borne_out = not self.is_limited or in_flight <= CALLS_A_BILL * len(self._bills.larger(load))
