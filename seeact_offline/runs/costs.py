@@ -28,8 +28,7 @@ def kept_cost(folder: RunFolder, stores: Iterable[Path], price: Price | None) ->
     def usd(usage: Usage) -> float:
         return priced(usage, price).cost_usd or 0.0
 
-    begun = folder.begun()
-    run = begun.made.run if begun is not None and begun.made is not None else ""
+    run = folder.run_id
     # without an id its replies cannot be told apart in a store of several runs
     own = {folder.calls, *(stores if run else ())}
     paid = {asked: usd(usage) for store in own for asked, usage in replies_paid_by(store, run).items()}
