@@ -175,6 +175,22 @@ def test_whatever_becomes_of_the_ledger_the_limit_holds_and_no_kept_reply_is_for
     assert again.results["usage"]["cost_usd"] == pytest.approx(max(ledger(again), kept))
 
 
+def test_a_run_that_starts_again_notes_nothing_in_a_whole_ledger(sample: Sample, tmp_path: Path) -> None:
+    """Its repeats use its replies, and it those of another run; some of its own could not be read."""
+    options: dict[str, Any] = {"cache": tmp_path / "cache", "concurrency": 1}
+    with ChatServer(script := Script(0)) as server:
+        other = run(sample, tmp_path / "other", server, limit=1, **options)
+        script.left = 3
+        for _ in range(2):
+            found = run(sample, tmp_path / "run", server, repeats=2, **options)
+        before, n_asked = (found.path / "spending.jsonl").read_bytes(), len(server.requests)
+        run(sample, found.path, server, repeats=2, **options)
+        assert len(server.requests) == n_asked
+    assert (found.path / "spending.jsonl").read_bytes() == before
+    assert b'"attempt":0' not in before
+    assert ledger(found) + ledger(other) == pytest.approx(3 * 0.2 + (n_asked - 3) * 0.01)
+
+
 def test_a_ledger_cut_or_blank_anywhere_says_no_less_than_the_kept_replies_have_cost(
     sample: Sample, tmp_path: Path
 ) -> None:
