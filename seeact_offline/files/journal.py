@@ -34,8 +34,6 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file: IO[bytes] | None = None
-        self._is_named = False
-        """True once the file's name is on disk too."""
 
     def __enter__(self) -> Journal:
         """Makes the folder and cuts off a torn last line."""
@@ -72,9 +70,8 @@ class Journal:
             self._file.flush()
             if is_durable:
                 os.fsync(self._file.fileno())
-                if not self._is_named:
-                    _sync_folder(self.path.parent)
-                    self._is_named = True
+                # it has the name of a new file
+                _sync_folder(self.path.parent)
         return offset
 
     def lines(self) -> Iterator[Line]:

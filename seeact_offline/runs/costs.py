@@ -4,7 +4,7 @@ nobody could use: those of steps that were asked again later, and of calls whose
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable
 from itertools import chain
 from pathlib import Path
 
@@ -66,21 +66,13 @@ def ledger_cost(ledger: Path, calls: Iterable[CallRecord], counted: float | None
     """USD of the runs of one ledger. `calls`: theirs. `counted`: see `run_cost`."""
     if not os.path.lexists(ledger):
         return counted
-    of_others = taken_over(calls)
+    calls = [call for call in calls if call.from_store is not None and not call.reused]
+    of_others = {call.asked: call.usage.cost_usd for call in calls if call.usage is not None}
     known = Ledger(ledger)
     if None in of_others.values() or not known.knows_all:
         return counted
     cost = known.spent + sum(one or 0.0 for one in of_others.values())
     return counted if counted is not None and cost < counted + NOISE else round(cost, DIGITS)
-
-
-def taken_over(calls: Iterable[CallRecord]) -> Mapping[str, float | None]:
-    """Reply that another run has paid for -> its cost."""
-    return {
-        call.asked: call.usage.cost_usd
-        for call in calls
-        if call.from_store is not None and not call.reused and call.usage is not None
-    }
 
 
 def paid_cost(prediction: Prediction, kept: Container[str]) -> float:
