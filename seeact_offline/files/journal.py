@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -54,8 +55,11 @@ class Journal:
                 self._file.close()
             self._file = None
 
-    def append(self, text: str) -> int:
-        """Appends this JSON text as one line and flushes it; returns the position of its first byte."""
+    def append(self, text: str, is_durable: bool = False) -> int:
+        """Appends this JSON text as one line and hands it to the operating system; returns the position of its first byte.
+
+        `is_durable`: it is on disk when this returns, with all lines before it, and outlives a power cut.
+        """
         if self._file is None:
             raise RuntimeError(f"expected a journal open for appending, got {self.path} closed")
         if "\n" in text:
@@ -64,6 +68,10 @@ class Journal:
             offset = self._file.seek(0, os.SEEK_END)
             self._file.write(text.encode("utf-8") + b"\n")
             self._file.flush()
+            if is_durable:
+                os.fsync(self._file.fileno())
+                # it has the name of a new file
+                _sync_folder(self.path.parent)
         return offset
 
     def lines(self) -> Iterator[Line]:
@@ -89,6 +97,16 @@ class Journal:
             for line, following in pairwise(chain(file, [b""])):
                 if following or (line.endswith(b"\n") and b"\0" not in line):
                     yield line
+
+
+def _sync_folder(folder: Path) -> None:
+    # some systems open no folders, and some network disks sync none
+    with suppress(OSError):
+        file = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)
 
 
 def _text(line: bytes) -> str:

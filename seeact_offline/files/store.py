@@ -183,6 +183,20 @@ class Store:
         return db
 
 
+def texts_with(path: Path, part: str) -> Iterator[tuple[str, str]]:
+    """Yields key and text of each row whose text holds this part and matches its checksum, as far as a damaged file can be read. Leaves
+    the file as it is; yields nothing where there is none."""
+    columns, where = "CAST(key AS BLOB), CAST(completion AS BLOB), CAST(checksum AS BLOB)", "instr(completion, ?)"
+    with (
+        suppress(sqlite3.Error),
+        closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", _LOCK_WAIT_S, uri=True)) as db,
+    ):
+        for key, value, checksum in db.execute(f"SELECT {columns} FROM completions WHERE {where}", (part,)):
+            with suppress(UnicodeError, TypeError, AttributeError):
+                if checksum == _checksum(key.decode(), value):
+                    yield key.decode(), value.decode()
+
+
 _ALL = ("key", "completion", *COLUMNS)
 """The columns, in the order in which rows are written."""
 _SCANS = ("rowid", "rowid DESC", "key", "key DESC")

@@ -88,12 +88,14 @@ class Load(NamedTuple):
         return self.text + sum(width * height / PIXELS_A_TOKEN for width, height in self.pictures)
 
 
+NOTHING = Load(0.0, (), 0.0)
+
+
 def load_of(messages: Sequence[Message], reply: float) -> Load:
     """The load of a call. `reply`: most tokens of it."""
-    pictures = [message.picture for message in messages if message.picture is not None]
-    shown = [getattr(picture, "size", UNKNOWN) for picture in pictures]
-    sizes = tuple((int(width), int(height)) for width, height in shown)
-    return Load(sum(text_tokens(message.text) for message in messages), sizes, reply)
+    sizes = [getattr(message.picture, "size", UNKNOWN) for message in messages if message.picture is not None]
+    text = sum(text_tokens(message.text) for message in messages)
+    return Load(text, tuple((int(width), int(height)) for width, height in sizes), reply)
 
 
 def text_tokens(text: str) -> float:
@@ -103,25 +105,15 @@ def text_tokens(text: str) -> float:
     return TOKENS_A_WORD * others + max(TOKENS_A_WORD * count_words(text), len(text) / BYTES_A_TOKEN)
 
 
-class _Bill(NamedTuple):
-    size: float
-    usd: float
-
-
-class _Prompt(NamedTuple):
-    load: Load
-    tokens: int
-    """As billed."""
-
-
 class Bills:
     """The bills for a model's calls, and what follows from them for the next."""
 
     def __init__(self, terms: Terms) -> None:
         self._price, self._rules = terms.price, list(terms.picture_rules)
-        self._bills: list[_Bill] = []
-        """In order of size."""
-        self._prompts: list[_Prompt] = []
+        self._bills: list[tuple[float, float]] = []
+        """Size of a call and its USD, in order of size."""
+        self._prompts: list[tuple[Load, int]] = []
+        """With their tokens as billed."""
         self._prompt_factor = self._reply_factor = self._price_factor = 1.0
         """Largest ratios of what was billed to our count of it; at least 1."""
         self._frame = 0.0
@@ -129,14 +121,9 @@ class Bills:
         self._prompt_rate, self._reply_rate = 0.0, inf
         """Most USD per million tokens, as far as the bills tell."""
 
-    @property
-    def tell_costs(self) -> bool:
-        """True once a bill was for more than nothing."""
-        return any(bill.usd for bill in self._bills)
-
-    def larger(self, load: Load) -> Sequence[_Bill]:
-        """The bills for calls that were at least so large."""
-        return self._bills[bisect_left(self._bills, load.size, key=lambda bill: bill.size) :]
+    def larger(self, load: Load) -> Sequence[float]:
+        """USD of each call that was at least so large."""
+        return [usd for _, usd in self._bills[bisect_left(self._bills, (load.size,)) :]]
 
     def most(self, load: Load) -> float | None:
         """USD that a call can cost; None where no bill tells."""
@@ -147,8 +134,7 @@ class Bills:
             tokens = self._frame + self._prompt_factor * self._prompt_tokens(load)
             return self._price_factor * price.dearest.of(tokens, self._reply_factor * load.reply)
         # replies differ in length
-        dearest = max((bill.usd for bill in self.larger(load)), default=None)
-        return None if dearest is None else 2 * dearest
+        return 2 * max(self.larger(load)) if self.larger(load) else None
 
     def own_cost(self, load: Load) -> float:
         """USD by our count alone; 0 without a price."""
@@ -156,35 +142,31 @@ class Bills:
 
     def add(self, load: Load, usage: Usage) -> None:
         """Notes the bill for a call. `usage`: with its cost."""
-        if usage.cost_usd is None:
+        cost, prompt, reply = usage.cost_usd or 0.0, usage.prompt_tokens, usage.completion_tokens
+        insort(self._bills, (load.size, cost))
+        is_counted = prompt > 0 and not usage.unreported
+        if self._price is not None:
+            usd = self._price.dearest.of(*((prompt, reply) if is_counted else (self._prompt_tokens(load), load.reply)))
+            self._price_factor = max(self._price_factor, cost / usd if usd else 0.0)
+        elif is_counted:
+            self._prompt_rate = max(self._prompt_rate, cost * MILLION / prompt)
+            if reply and cost:
+                self._reply_rate = min(self._reply_rate, cost * MILLION / reply)
+        if not is_counted:
             return
-        insort(self._bills, _Bill(load.size, usage.cost_usd))
-        if usage.unreported or not usage.prompt_tokens:
-            if self._price is not None and (own := self._price.dearest.of(self._prompt_tokens(load), load.reply)):
-                self._price_factor = max(self._price_factor, usage.cost_usd / own)
-            return
-        self._note_prompt(_Prompt(load, usage.prompt_tokens))
-        self._reply_factor = max(self._reply_factor, usage.completion_tokens / load.reply)
-        if self._price is None:
-            self._prompt_rate = max(self._prompt_rate, usage.cost_usd * MILLION / usage.prompt_tokens)
-            if usage.completion_tokens and usage.cost_usd:
-                self._reply_rate = min(self._reply_rate, usage.cost_usd * MILLION / usage.completion_tokens)
-        elif by_tokens := self._price.dearest.of(usage.prompt_tokens, usage.completion_tokens):
-            self._price_factor = max(self._price_factor, usage.cost_usd / by_tokens)
-
-    def _note_prompt(self, prompt: _Prompt) -> None:
-        self._prompts.append(prompt)
-        counts = [sum(map(rule, prompt.load.pictures)) for rule in self._rules]
+        self._reply_factor = max(self._reply_factor, reply / load.reply)
+        self._prompts.append((load, prompt))
+        counts = {rule: sum(map(rule, load.pictures)) for rule in self._rules}
         # where all count more, the one that counts least is nearest
-        bound, n_rules = max(prompt.tokens, min(counts)), len(self._rules)
-        self._rules = [rule for rule, count in zip(self._rules, counts, strict=True) if count <= bound]
+        bound = max(prompt, min(counts.values()))
+        self._rules = [rule for rule, count in counts.items() if count <= bound]
         # fewer rules count less, for earlier prompts too
-        for load, tokens in self._prompts if len(self._rules) < n_rules else [prompt]:
-            count = self._prompt_tokens(load)
-            if tokens <= count + FRAME_TOKENS:
-                self._frame = max(self._frame, tokens - count)
+        for earlier, billed in self._prompts if len(self._rules) < len(counts) else self._prompts[-1:]:
+            beyond = billed - self._prompt_tokens(earlier)
+            if beyond <= FRAME_TOKENS:
+                self._frame = max(self._frame, beyond)
             else:
-                self._prompt_factor = max(self._prompt_factor, tokens / max(1.0, count))
+                self._prompt_factor = max(self._prompt_factor, billed / max(1.0, billed - beyond))
 
     def _prompt_tokens(self, load: Load) -> float:
         return load.text + max(sum(map(rule, load.pictures)) for rule in self._rules)

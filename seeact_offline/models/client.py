@@ -89,8 +89,9 @@ class ModelClient(Model):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Remarks on how the model is asked, and on its kept replies."""
-        return (*self._model.remarks, *(() if self._store is None else self._store.remarks))
+        """Remarks on how the model is asked, on its money, and on its kept replies."""
+        kept = () if self._store is None else self._store.remarks
+        return (*self._model.remarks, *self._budget.remarks, *kept)
 
     async def aclose(self) -> None:
         """Gives up calls in flight, closes the model and the file of its replies. Safe to call twice."""

@@ -11,7 +11,7 @@ from seeact_offline.records import JPEG_95, ImageDetail, ImageFormat
 
 if TYPE_CHECKING:
     from seeact_offline.models.bills import Price
-    from seeact_offline.models.budget import Budget, SharedBudget
+    from seeact_offline.models.budget import Budget
     from seeact_offline.models.image_tokens import ImageRule
 
 
@@ -54,7 +54,7 @@ class ModelOptions:
     """Id of the run that pays, noted with each reply."""
     model_version: str | None = None
     """The user's name for the weights that stand behind the model's name now."""
-    budget: Budget | SharedBudget | None = None
+    budget: Budget | None = None
     """The limit of what may be spent; None: no limit."""
     price: Price | None = None
     """None: the cost is not known."""

@@ -12,10 +12,11 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from seeact_offline.files.store import Store
+from seeact_offline.files.store import Store, texts_with
 from seeact_offline.records import CallError, CallRecord, Completion, Request, Usage
 
 POLL_S = 0.1
@@ -185,6 +186,18 @@ class ReplyCache:
                 raise
             kept = CachedReply.of(error)
         return replace(kept, run=self._store.run, place=(*request.key, request.group, request.turn))
+
+
+def replies_paid_by(path: Path, run: str) -> dict[str, Usage]:
+    """`CallRecord.asked` -> usage of every reply in a store that this run has paid for; without those that cannot be read."""
+    paid: dict[str, Usage] = {}
+    # most rows are of other runs, and their JSON is not read
+    for key, text in texts_with(path, json.dumps({"run": run})[1:-1] if run else ""):
+        with suppress(ValueError, KeyError, TypeError):
+            saved = json.loads(text)
+            if saved.get("run", "") == run:
+                paid[key[:ASKED_CHARS]] = Usage(**saved["usage"])
+    return paid
 
 
 def request_key(identity: Mapping[str, object], request: Request, by_place: bool) -> str:

@@ -323,10 +323,9 @@ def _import(model: ModelSettings, out: RunFolder, batches: BatchFolder) -> Batch
         raise InputError("batch", sentence=f"{batches.path} holds no exported wave; export one first")
     last, dropped_before = waves[-1], codec.dropped
     _check_identity(codec, last)
-    keys, begun = frozenset(key for wave in waves for key in wave.request_keys()), out.begun()
+    keys = frozenset(key for wave in waves for key in wave.request_keys())
     assert model.options.cache is not None
-    payer = begun.made.run if begun and begun.made else ""
-    replies = ReplyStore(model.options.cache, str(codec.identity["model"]), payer)
+    replies = ReplyStore(model.options.cache, str(codec.identity["model"]), out.run_id)
     try:
         with model.spending(out) as budget:
             reader = _ReplyReader(keys, replies, budget, codec, codec.ever_sent)

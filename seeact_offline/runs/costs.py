@@ -1,18 +1,45 @@
-"""Costs of runs by their ledgers. Predictions alone lack what was paid for replies that nobody could use: those of steps that were asked again
-later, and of calls whose outcome nobody knows."""
+"""Costs of runs: the larger of what their ledgers say and what their kept answers have cost. Answers alone lack what was paid for replies that
+nobody could use: those of steps that were asked again later, and of calls whose outcome nobody knows. A damaged ledger lacks lines."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable
+from itertools import chain
 from pathlib import Path
 
-from seeact_offline.models.budget import Ledger
-from seeact_offline.records import CallRecord, Prediction
+from seeact_offline.models.bills import Price
+from seeact_offline.models.budget import NOISE, Ledger, priced
+from seeact_offline.models.reply_cache import replies_paid_by
+from seeact_offline.records import CallRecord, Prediction, Usage
 from seeact_offline.runs.folder import REPEAT, RunFolder
 
 DIGITS = 9
 """Decimals of a cost in files. Sums of the same costs in another order differ beyond them."""
+
+
+def kept_cost(folder: RunFolder, stores: Iterable[Path], price: Price | None) -> float:
+    """USD that a run has paid for the answers in its folder, and in folders inside that share its ledger, and for the replies in its own
+    store and in these, each once. `price`: of replies that came when none was known. Raises InputError.
+
+    So a run knows what it has spent whatever has become of its ledger, also on steps that it has not finished.
+    """
+
+    def usd(usage: Usage) -> float:
+        return priced(usage, price).cost_usd or 0.0
+
+    run = folder.run_id
+    # without an id its replies cannot be told apart in a store of several runs
+    own = {folder.calls, *(stores if run else ())}
+    paid = {asked: usd(usage) for store in own for asked, usage in replies_paid_by(store, run).items()}
+    inside = (path.parent for path in folder.path.glob("*/predictions.jsonl"))
+    shared = (path for path in inside if not (path / folder.ledger.name).exists())
+    unusable = 0.0
+    for answer in chain.from_iterable(RunFolder(path).load().values() for path in (folder.path, *shared)):
+        calls = [(one.record, usd(one.record.usage)) for one in answer.calls if one.record.usage is not None]
+        paid |= {call.asked: cost for call, cost in calls if call.from_store is None}
+        unusable += max(0.0, usd(answer.usage) - sum(cost for call, cost in calls if not call.reused))
+    return sum(paid.values()) + unusable
 
 
 def run_cost(folder: RunFolder, counted: float | None) -> float | None:
@@ -39,25 +66,17 @@ def ledger_cost(ledger: Path, calls: Iterable[CallRecord], counted: float | None
     """USD of the runs of one ledger. `calls`: theirs. `counted`: see `run_cost`."""
     if not os.path.lexists(ledger):
         return counted
-    of_others = taken_over(calls)
+    calls = [call for call in calls if call.from_store is not None and not call.reused]
+    of_others = {call.asked: call.usage.cost_usd for call in calls if call.usage is not None}
     known = Ledger(ledger)
     if None in of_others.values() or not known.knows_all:
         return counted
     cost = known.spent + sum(one or 0.0 for one in of_others.values())
-    is_same = counted is not None and abs(cost - counted) < 0.1**DIGITS
-    return counted if is_same else round(cost, DIGITS)
+    return counted if counted is not None and cost < counted + NOISE else round(cost, DIGITS)
 
 
-def taken_over(calls: Iterable[CallRecord]) -> Mapping[str, float | None]:
-    """Reply that another run has paid for -> its cost."""
-    return {
-        call.asked: call.usage.cost_usd
-        for call in calls
-        if call.from_store is not None and not call.reused and call.usage is not None
-    }
-
-
-def paid_cost(prediction: Prediction) -> float:
-    """USD that this run has paid for a step; what is not known counts as 0."""
-    of_others = taken_over(call.record for call in prediction.calls).values()
-    return (prediction.usage.cost_usd or 0.0) - sum(one or 0.0 for one in of_others)
+def paid_cost(prediction: Prediction, kept: Container[str]) -> float:
+    """USD that this run has paid for a step now; what is not known counts as 0. `kept`: `CallRecord.asked` of replies that it had already."""
+    calls = [call.record for call in prediction.calls if not call.record.reused]
+    earlier = (call.usage for call in calls if call.from_store is not None or call.asked in kept)
+    return (prediction.usage.cost_usd or 0.0) - sum(usage.cost_usd or 0.0 for usage in earlier if usage is not None)

@@ -11,6 +11,7 @@ from typing import Any
 from seeact_offline.files.markdown import printable
 from seeact_offline.grounding.strategies import notes
 from seeact_offline.models.budget import Budget
+from seeact_offline.models.reply_cache import replies_paid_by
 from seeact_offline.ranking import Scores
 from seeact_offline.records import Model, Prediction, Step
 from seeact_offline.runs.ask import RunState, StepAnswer, ask_step, ask_steps, run_coroutine
@@ -129,11 +130,13 @@ async def _engine(
         AskTask(run.model.spec, replace(run.model.options, run=run.id), ask), run.asking.workers, watch.note
     ) as workers:
         watch.note(str(workers.askers))
+        # in the budget since it was opened
+        kept = replies_paid_by(run.model.options.cache, run.id) if run.model.options.cache is not None else {}
 
         async def ask_by_worker(step: Step) -> StepAnswer:
             answer: StepAnswer = await workers.ask(step, scores)
             # a worker cannot write to the ledger
-            budget.add(paid_cost(answer.prediction))
+            budget.add(paid_cost(answer.prediction, kept))
             return answer
 
         yield ask_by_worker

@@ -188,6 +188,12 @@ class RunFolder:
             raise InputError("out", f"a manifest of schema {SCHEMA}", got)
         return dict(content)
 
+    @property
+    def run_id(self) -> str:
+        """The id of the run that began the folder, of whatever kind; empty where nobody has. Raises InputError."""
+        made = self.content().get("made") if self.manifest.exists() else None
+        return str(made.get("run", "")) if isinstance(made, dict) else ""
+
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Keeps other runs out of this folder inside. Raises InputError where one is at work in it.

@@ -99,13 +99,14 @@ def evaluate_grid(
     path.mkdir(parents=True, exist_ok=True)
     _write_index(path / INDEX, [cell for cell, _ in cells])
     runs: list[Run] = []
+    spent: dict[Path, float] = {}
+    if config.max_cost is not None:
+        model = model_settings(configs[0], RunFolder(path))
+        spent = {folder: model.ledger(RunFolder(folder)).spent for folder in path.glob("*/")}
     for number, one in enumerate(configs, 1):
         watch.note(f"cell {number} of {len(configs)}: {one.out}")
-        left = config.max_cost
-        if left is not None:
-            price = model_settings(one, RunFolder(path)).options.price
-            ledgers = (file for file in path.glob("*/spending.jsonl") if file.parent != one.out)
-            left = max(0.0, left - sum(Ledger(file, price).spent for file in ledgers))
+        others = sum(usd for folder, usd in spent.items() if folder != one.out)
+        left = None if config.max_cost is None else max(0.0, config.max_cost - others)
         try:
             runs.append(evaluate(one.changed(max_cost=left), watch=watch))
         except InputError as error:
@@ -113,6 +114,8 @@ def evaluate_grid(
                 raise
             watch.note(f"stopped at max_cost {config.max_cost}: {len(configs) - len(runs)} cells have no answered step")
             break
+        price = model_settings(one, RunFolder(path)).options.price
+        spent[runs[-1].path] = Ledger(RunFolder(runs[-1].path).ledger, price).spent
     return Grid(path, tuple(cell for cell, _ in cells), tuple(runs))
 
 

@@ -14,11 +14,12 @@ from seeact_offline.files.places import cache_folder
 from seeact_offline.grounding.strategy import SecondModel
 from seeact_offline.models import ModelOptions, ModelSource, find_model, model_name
 from seeact_offline.models.bills import Terms
-from seeact_offline.models.budget import Budget, Ledger, SharedBudget, priced
+from seeact_offline.models.budget import Budget, Ledger
 from seeact_offline.models.image_tokens import TILES, ImageRule
 from seeact_offline.models.prices import PriceTable, Quote, bundled_prices, price_of
 from seeact_offline.records import ImageFormat, InputError, Model, Prediction
 from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.costs import kept_cost
 from seeact_offline.runs.engines import LOCAL
 from seeact_offline.runs.folder import RunFolder
 
@@ -92,27 +93,25 @@ class ModelSettings:
         model = self.source.open(replace(self.options, budget=budget, run=run))
         if self.grounder is None:
             return model
-        second, shared = self.grounder, None
-        if budget is not None:
-            shared = SharedBudget(budget, replace(second.terms, name="second"))
+        second = self.grounder
+        shared = budget and budget.sharing(replace(second.terms, name="second"))
         from seeact_offline.models.planner_grounder import PlannerAndGrounder
 
         return PlannerAndGrounder(model, second.source.open(replace(second.options, budget=shared, run=run)))
 
     @contextmanager
     def spending(self, folder: RunFolder) -> Iterator[Budget]:
-        """The budget of the run in a folder, with everything that its ledger says it has spent. Raises InputError.
-
-        Replies that came by batches are in no ledger: the answers in the folder count, and those of the runs in it.
-        """
+        """The budget of the run in a folder, with everything that it has spent. Raises InputError."""
         price, terms = self.options.price, self.terms
-        with Ledger(folder.ledger, price) as ledger:
-            budget = Budget(self.max_cost, price, terms.max_tokens, terms.picture_rules, ledger)
-            if ledger.is_new and not self.is_free:
-                folders = [folder.path, *(path.parent for path in folder.path.glob("*/predictions.jsonl"))]
-                answers = (prediction for path in folders for prediction in RunFolder(path).load().values())
-                budget.add(sum(priced(prediction.usage, price).cost_usd or 0.0 for prediction in answers))
-            yield budget
+        with self.ledger(folder) as ledger:
+            yield Budget(self.max_cost, price, terms.max_tokens, terms.picture_rules, ledger)
+
+    def ledger(self, folder: RunFolder) -> Ledger:
+        """The ledger of the run in a folder, which says no less than what its kept answers and replies have cost. Raises InputError."""
+        models = [self] if self.grounder is None else [self, self.grounder]
+        stores = [one.options.cache for one in models if one.options.cache is not None and not one.is_free]
+        price = self.options.price
+        return Ledger(folder.ledger, price, kept_cost(folder, stores, price) if stores else 0.0)
 
 
 def model_settings(config: EvalConfig, folder: RunFolder) -> ModelSettings:

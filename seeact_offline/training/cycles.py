@@ -22,7 +22,6 @@ from seeact_offline.files.markdown import printable
 from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.grounding.oracle import PREDICTIONS
 from seeact_offline.models import model_name
-from seeact_offline.models.budget import Ledger
 from seeact_offline.models.hf_folder import digest
 from seeact_offline.records import InputError, ModelStopped
 from seeact_offline.runs.evaluate import evaluate
@@ -309,10 +308,9 @@ class _Improving:
         return model_settings(self.config.judging(self.out, self.config.max_cost), RunFolder(self.out))
 
     def _judge_cost(self, besides: Path | None = None) -> float | None:
-        """USD spent on the judge so far, as its ledgers say, but for the one in the folder `besides`; None where that is not known."""
-        price = self._judge_settings.options.price
-        files = self.out.glob("cycle-*/judged/*/spending.jsonl")
-        ledgers = [Ledger(file, price) for file in files if file.parent != besides]
+        """USD spent on the judge so far, but for what was in the folder `besides`; None where that is not known."""
+        folders = (RunFolder(folder) for folder in self.out.glob("cycle-*/judged/*/") if folder != besides)
+        ledgers = [self._judge_settings.ledger(folder) for folder in folders]
         return sum(one.spent for one in ledgers) if all(one.knows_all for one in ledgers) else None
 
     def _too_little(self) -> InputError:

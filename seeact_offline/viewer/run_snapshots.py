@@ -290,7 +290,7 @@ def _unfinished(
 
 
 def _cost(run: Path, counted: float | None) -> float | None:
-    """Raises InputError `runs` for a ledger that cannot be read."""
+    """Raises InputError `runs` for calls that cannot be read."""
     try:
         return run_cost(RunFolder(run), counted)
     except InputError as error:

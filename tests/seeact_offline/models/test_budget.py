@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -197,17 +199,102 @@ def test_a_run_that_was_killed_has_paid_for_the_attempts_in_flight(path: Path) -
     in_run(path, lambda budget: asyncio.run(killed(budget)))
 
 
-def test_a_torn_last_line_is_no_spending(path: Path) -> None:
-    in_run(path, lambda budget: spend(budget, [COSTING[1]] * 2))
-    with path.open("a") as file:
-        file.write('{"attempt": 3, "mo')
-    assert spent(path) == 2
+@pytest.mark.parametrize(("limit", "n_on_disk"), [(10, [1, 3]), (None, [])])
+def test_under_a_limit_a_reservation_is_on_disk_before_the_attempt(
+    path: Path, monkeypatch: pytest.MonkeyPatch, limit: float | None, n_on_disk: list[int]
+) -> None:
+    synced: list[int] = []
+    begun: list[int] = []
+
+    def fsync(file: int) -> None:
+        if stat.S_ISREG(os.fstat(file).st_mode):
+            synced.append(len(path.read_bytes().splitlines()))
+
+    async def attempt() -> Completion:
+        begun.append(len(synced))
+        return COSTING[1]
+
+    def ask_twice(budget: Budget) -> None:
+        for _ in range(2):
+            asyncio.run(budget.spend(ASKED, attempt))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    in_run(path, ask_twice, limit)
+    assert (synced, begun) == (n_on_disk, [1, 2] if n_on_disk else [0, 0])
+    assert len(path.read_bytes().splitlines()) == 4
 
 
-def test_a_damaged_line_is_named(path: Path) -> None:
-    path.write_text('{"attempt": "one"}\n')
-    with pytest.raises(InputError, match=r"in line 1 of .*spending\.jsonl"):
-        Ledger(path)
+# --- a damaged ledger ---
+
+LINES = [
+    b'{"attempt":1,"most":4.0,"load":[3,[],4]}\n',
+    b'{"attempt":1,"cost":1.0}\n',
+    b'{"attempt":2,"most":4.0,"load":[3,[],4]}\n',
+    b'{"attempt":2,"cost":2.0}\n',
+    b'{"attempt":3,"most":4.0,"load":[3,[],4]}\n',
+    b'{"attempt":0,"cost":0.5}\n',
+]
+"""The outcome of attempt 3 is not known: 7.5 USD. Its reply may be kept, at 1 USD: then 4.5 USD are kept, those from elsewhere among them."""
+KEPT = 4.5
+
+
+def without(number: int, filler: bytes) -> bytes:
+    return b"".join(filler if place == number else line for place, line in enumerate(LINES))
+
+
+DAMAGES: dict[str, tuple[bytes, float]] = {
+    "none": (b"".join(LINES), 7.5),
+    "emptied": (b"", 0),
+    "all NULs": (b"\0" * 200, 0),
+    "NULs for a reservation": (without(0, b"\0" * 40 + b"\n"), 7.5),
+    "NULs for a reservation and its newline": (without(0, b"\0" * 41), 7.5),
+    "NULs for a cost": (without(1, b"\0" * 24 + b"\n"), 10.5),
+    "NULs for a cost and its newline": (without(3, b"\0" * 25), 9.5),
+    "NULs for the only line of an attempt": (without(4, b"\0" * 40 + b"\n"), 3.5),
+    "NULs at the end": (b"".join(LINES) + b"\0" * 40, 7.5),
+    "half a line before another": (without(1, LINES[1][:12]), 10.5),
+    "half a line": (without(1, LINES[1][:12] + b"\n"), 10.5),
+    "a newline lost": (without(1, LINES[1].strip()), 7.5),
+    "in the opposite order": (b"".join(reversed(LINES)), 7.5),
+    "no text": (without(1, b"\xff\xfe{}\n"), 10.5),
+    "less than nothing": (without(1, b'{"attempt":1,"cost":-9.0}\n'), 10.5),
+    "no number": (without(1, b'{"attempt":1,"cost":NaN}\n'), 10.5),
+    "infinite": (without(1, b'{"attempt":1,"cost":1e999}\n{"attempt":1,"cost":Infinity}\n'), 10.5),
+    "a name for a number": (without(1, b'{"attempt":"one"}\n'), 10.5),
+    "deep": (without(1, b"[" * 100_000 + b"\n"), 10.5),
+}
+
+
+@pytest.mark.parametrize(("content", "usd"), DAMAGES.values(), ids=DAMAGES.keys())
+def test_of_a_damaged_ledger_counts_what_can_be_read_and_no_less_than_is_kept(
+    path: Path, content: bytes, usd: float
+) -> None:
+    path.write_bytes(content)
+    assert Ledger(path).spent == usd
+    with Ledger(path, kept=KEPT) as ledger:
+        assert ledger.spent == max(usd, KEPT)
+        is_damaged = content.count(b"\n") != sum(line in LINES for line in content.splitlines(keepends=True))
+        assert bool(ledger.remarks) == (is_damaged or usd < KEPT)
+    # readers that know of no replies agree, and so does the next start
+    assert Ledger(path).spent == Ledger(path, kept=KEPT).spent == max(usd, KEPT)
+
+
+def test_a_ledger_cut_anywhere_has_spent_what_is_left_of_it_or_what_is_kept(path: Path) -> None:
+    whole = b"".join(LINES)
+    # after each line
+    sums = [0, 4, 1, 5, 3, 7, 7.5]
+    for size in range(len(whole) + 1):
+        path.write_bytes(whole[:size])
+        usd = sums[whole[:size].count(b"\n")]
+        with Ledger(path, kept=KEPT) as ledger:
+            assert (ledger.spent, bool(ledger.remarks)) == (max(usd, KEPT), usd < KEPT)
+        assert Ledger(path).spent == max(usd, KEPT)
+
+
+def test_lines_that_a_resumed_run_adds_to_a_damaged_ledger_are_of_new_attempts(path: Path) -> None:
+    path.write_bytes(without(4, b"\0" * 40 + b"\n"))
+    in_run(path, lambda budget: spend(budget, [malformed("cut"), COSTING[1]]), limit=20)
+    assert spent(path) == 3.5 + 4 + 1
 
 
 def test_tokens_of_a_time_without_a_price_are_charged_once_there_is_one(path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from seeact_offline.models import ModelOptions, Price, open_model
 from seeact_offline.models.client import ModelClient
-from seeact_offline.models.reply_cache import request_key
+from seeact_offline.models.reply_cache import replies_paid_by, request_key
 from seeact_offline.records import PNG, CallError, Completion, ImageFormat, Message, Request, StepKey, Usage
 from tests.chat_server import Answer, ChatServer, script
 
@@ -91,6 +91,24 @@ def test_a_kept_reply_is_given_back_with_its_usage(path: Path, text: str, run: s
         assert await usage_of(model, asking(text)) == COST
 
     assert (use(path, body), use(path, body, run=run)) == (1, 0)
+
+
+@pytest.mark.parametrize(("run", "n_paid"), [("one", 2), ("another", 1), ("", 0), ("nobody", 0)])
+def test_a_store_says_what_a_run_has_paid(path: Path, run: str, n_paid: int) -> None:
+    """Also for answers that are no text; not for what another run has paid for, quotes its id, or is damaged."""
+
+    def asking_for(*texts: str) -> Callable[[ModelClient], Awaitable[object]]:
+        return lambda model: asyncio.gather(*(usage_of(model, asking(text)) for text in texts))
+
+    assert replies_paid_by(path, run) == {}
+    assert not path.exists()
+    use(path, asking_for("a", "refused", "broken"))
+    use(path, asking_for("a", '"run": "one"'), run="another")
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE completions SET checksum = 'x' WHERE instr(completion, 'broken')")
+    assert [*replies_paid_by(path, run).values()] == [COST] * n_paid
+    path.write_bytes(b"no database")
+    assert replies_paid_by(path, run) == {}
 
 
 def test_how_the_model_declined_is_given_back(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from seeact_offline.records import Call, CallRecord, Prediction, StepKey, Usage
 from seeact_offline.runs.ablate import AXES, ablate, observation_variants
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.costs import paid_cost
+from seeact_offline.runs.folder import RunFolder
+from seeact_offline.runs.model_settings import ModelSettings, model_settings
 from seeact_offline.runs.rescoring import rescore
 from seeact_offline.tables.ablation import ablation_table
 from seeact_offline.trajectories import write_trajectories
@@ -105,6 +108,109 @@ def test_an_attempt_that_a_killed_run_has_left_is_in_the_cost_however_it_is_scor
     assert files["scored"] == files["resumed"]
 
 
+# --- a damaged ledger ---
+
+CAP = 0.32
+"""A call costs 0.01, and may cost 0.2: the run ends within a step."""
+NUL = b"\0"
+
+
+def _over_lines(change: Callable[[bytes], bytes], wanted: bytes) -> Callable[[bytes], bytes]:
+    """`change`: of each line that holds this."""
+    return lambda content: b"".join(
+        change(line) if wanted in line else line for line in content.splitlines(keepends=True)
+    )
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes | None]] = {
+    "deleted": lambda content: None,
+    "emptied": lambda content: b"",
+    "NULs": lambda content: NUL * len(content),
+    "cut": lambda content: content[: len(content) // 3],
+    "NULs over costs": _over_lines(lambda line: NUL * (len(line) - 1) + b"\n", b"cost"),
+    "NULs over reservations": _over_lines(lambda line: NUL * len(line), b"most"),
+    "half lines": _over_lines(lambda line: line[: len(line) // 2], b"cost"),
+    "in the opposite order": lambda content: b"".join(reversed(content.splitlines(keepends=True))),
+}
+
+
+def settings_of(sample: Sample, out: Path, server: ChatServer, **options: Any) -> ModelSettings:
+    config = EvalConfig(dataset=sample.dataset, scores=sample.scores, out=out, model="openai/m", **SMALL)
+    return model_settings(config.changed(base_url=server.base_url, **options), RunFolder(out))
+
+
+@pytest.mark.parametrize("cache", ["off", "shared"])
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_whatever_becomes_of_the_ledger_the_limit_holds_and_no_kept_reply_is_forgotten(
+    sample: Sample, tmp_path: Path, damage: Callable[[bytes], bytes | None], cache: str
+) -> None:
+    """It said 0.018 of 0.134 USD, and the limit began at 0 again."""
+    options: dict[str, Any] = {"max_cost": CAP, "concurrency": 1, "cache": "off" if cache == "off" else tmp_path}
+    with ChatServer(lambda body: PICK) as server:
+        # the replies of another run in the same store are not this one's
+        run(sample, tmp_path / "other", server, **options, seed=3)
+        assert server.requests
+        n_other = len(server.requests)
+        first = run(sample, tmp_path / "run", server, **options)
+        billed = 0.01 * (len(server.requests) - n_other)
+        assert not first.results["complete"]
+        answered = sum(one.usage.cost_usd or 0 for one in first.predictions())
+        file = first.path / "spending.jsonl"
+        assert ledger(first) == pytest.approx(billed)
+        # some are of a step that was not finished
+        assert answered < billed - 1e-9
+        changed = damage(file.read_bytes())
+        file.unlink() if changed is None else file.write_bytes(changed)
+        # a reader knows the answers, though no replies of a step that was not finished
+        rescore(first.path)
+        assert json.loads((first.path / "results.json").read_text())["usage"]["cost_usd"] >= answered - 1e-9
+        known = settings_of(sample, first.path, server, **options).ledger(RunFolder(first.path))
+        assert known.spent >= billed - 1e-9
+        again = run(sample, first.path, server, **options)
+        in_all = 0.01 * (len(server.requests) - n_other)
+    assert billed <= in_all <= ledger(again) + 1e-9
+    assert in_all <= CAP
+    kept = sum(one.usage.cost_usd or 0 for one in again.predictions())
+    assert again.results["usage"]["cost_usd"] >= kept - 1e-9
+    assert again.results["usage"]["cost_usd"] == pytest.approx(max(ledger(again), kept))
+
+
+def test_a_run_that_starts_again_notes_nothing_in_a_whole_ledger(sample: Sample, tmp_path: Path) -> None:
+    """Its repeats use its replies, and it those of another run; some of its own could not be read."""
+    options: dict[str, Any] = {"cache": tmp_path / "cache", "concurrency": 1}
+    with ChatServer(script := Script(0)) as server:
+        other = run(sample, tmp_path / "other", server, limit=1, **options)
+        script.left = 3
+        for _ in range(2):
+            found = run(sample, tmp_path / "run", server, repeats=2, **options)
+        before, n_asked = (found.path / "spending.jsonl").read_bytes(), len(server.requests)
+        run(sample, found.path, server, repeats=2, **options)
+        assert len(server.requests) == n_asked
+    assert (found.path / "spending.jsonl").read_bytes() == before
+    assert b'"attempt":0' not in before
+    assert ledger(found) + ledger(other) == pytest.approx(3 * 0.2 + (n_asked - 3) * 0.01)
+
+
+def test_a_ledger_cut_or_blank_anywhere_says_no_less_than_the_kept_replies_have_cost(
+    sample: Sample, tmp_path: Path
+) -> None:
+    with ChatServer(lambda body: PICK) as server:
+        found = run(sample, tmp_path / "run", server, max_cost=CAP, concurrency=1)
+        settings, billed = settings_of(sample, found.path, server), 0.01 * len(server.requests)
+    file, folder = found.path / "spending.jsonl", RunFolder(found.path)
+    whole = file.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    for place in range(0, len(whole), 7):
+        file.write_bytes(whole[:place])
+        assert billed - 1e-9 <= settings.ledger(folder).spent <= billed + 0.2
+    for number, line in enumerate(lines):
+        for blank in (NUL * (len(line) - 1) + b"\n", NUL * len(line)):
+            file.write_bytes(b"".join([*lines[:number], blank, *lines[number + 1 :]]))
+            # the attempt of a lost outcome counts as reserved, and its kept reply not beside that
+            usd = billed if b"most" in line else billed + 0.19
+            assert settings.ledger(folder).spent == pytest.approx(usd)
+
+
 def test_what_other_runs_have_paid_counts_beside_the_ledger(sample: Sample, tmp_path: Path) -> None:
     options: dict[str, Any] = {"cache": tmp_path / "cache"}
     with ChatServer(lambda body: PICK) as server:
@@ -113,6 +219,11 @@ def test_what_other_runs_have_paid_counts_beside_the_ledger(sample: Sample, tmp_
         n_asked = len(server.requests)
     assert second.results["usage"]["cost_usd"] == pytest.approx(0.01 * n_asked)
     assert second.results["usage"]["cost_usd"] == pytest.approx(ledger(first) + ledger(second))
+    # nor are they its own where its ledger is lost
+    paid = ledger(second)
+    (second.path / "spending.jsonl").unlink()
+    settings = settings_of(sample, second.path, server, **options)
+    assert settings.ledger(RunFolder(second.path)).spent == pytest.approx(paid)
 
 
 def test_repeats_have_a_cost_of_their_own(sample: Sample, tmp_path: Path) -> None:
@@ -160,14 +271,15 @@ def test_a_ray_worker_has_paid_for_what_came_of_no_other_run() -> None:
     key, usage = StepKey("a", "b"), Usage(2, cost_usd=0.5)
     records = {
         "paid now": CallRecord(1, asked="1", usage=Usage(1, cost_usd=0.2)),
-        "kept by a worker that died": CallRecord(0, asked="2", usage=Usage(1, cost_usd=0.2)),
+        "kept by a worker that died": CallRecord(0, asked="2", usage=Usage(1, cost_usd=0.1)),
+        "kept when the run was killed": CallRecord(0, asked="4", usage=Usage(1, cost_usd=0.1)),
         "of another run": CallRecord(0, asked="3", from_store="2026-01-01", usage=Usage(1, cost_usd=0.1)),
     }
     calls = tuple(Call(0, turn, record) for turn, record in enumerate(records.values(), 1))
     found = Prediction(key, (), None, "", "", ran=True, usage=usage, calls=calls)
-    assert paid_cost(found) == pytest.approx(0.4)
+    assert paid_cost(found, {"4"}) == pytest.approx(0.3)
     # a step that failed has paid too
-    assert paid_cost(replace(found, ran=False, calls=())) == 0.5
+    assert paid_cost(replace(found, ran=False, calls=()), {"4"}) == 0.5
 
 
 def test_a_judge_counts_replies_that_nobody_can_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

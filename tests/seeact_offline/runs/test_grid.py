@@ -123,3 +123,8 @@ def test_the_cost_limit_is_for_the_whole_grid(dataset: Path, tmp_path: Path) -> 
     assert (len(made.runs), made.n_left, made.complete) == (1, 2, False)
     # two calls of the first cell, and one that leaves nothing for the next step of the second
     assert Paid.asked == 3
+    # the kept replies of all cells count where their ledgers are lost
+    for ledger in tmp_path.glob("*/spending.jsonl"):
+        ledger.write_bytes(b"")
+    grid(dataset, tmp_path, models=[Paid()], split="all", max_cost=0.03, price=Price(1, 1))
+    assert Paid.asked == 3

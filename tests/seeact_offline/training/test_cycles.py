@@ -325,6 +325,11 @@ def test_what_the_judge_costs_is_limited_over_all_cycles_and_more_money_resumes(
     assert cost > 1.0
     assert cost == sum(Ledger(file).spent for file in found.path.glob("cycle-*/judged/*/spending.jsonl"))
     assert f"Spent on the judge: {cost:.4f} USD." in found.report()
+    # the kept replies of all its folders count where their ledgers are lost
+    for file in found.path.glob("cycle-*/judged/*/spending.jsonl"):
+        file.write_bytes(b"")
+    again = improved(tmp_path / "a", dataset, right, **options, max_cost=100)
+    assert again.results["judge_cost_usd"] == pytest.approx(cost)
 
 
 @pytest.mark.parametrize(

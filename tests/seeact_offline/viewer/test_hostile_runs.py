@@ -57,8 +57,16 @@ def shown_beside(good: Path, bad: Path) -> str:
     return str(index["runs"][0]["problems"][0])
 
 
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    # a ledger is read as far as it can be
+    [
+        (name, kind)
+        for name in FILES
+        for kind in KINDS
+        if name != "spending.jsonl" or kind in ("pipe", "device", "folder")
+    ],
+)
 def test_what_is_no_file_of_a_run_is_one_sentence(sample_run: Path, run: Path, name: str, kind: str) -> None:
     if name == "spending.jsonl":
         # what a finished run has cost is in its results

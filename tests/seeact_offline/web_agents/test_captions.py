@@ -12,7 +12,7 @@ import pytest
 
 import seeact_offline as so
 from seeact_offline.models.bills import Price, Terms
-from seeact_offline.models.budget import Budget, SharedBudget
+from seeact_offline.models.budget import Budget
 from seeact_offline.records import CAPTION_GROUP, Completion, InputError, Message, OutOfBudget, Usage
 from seeact_offline.runs.ablate import AXES, ablate, estimate_ablation, observation_variants
 from seeact_offline.runs.batches import run_batch
@@ -248,7 +248,7 @@ def test_captions_by_a_model_are_not_asked_by_files(pages: Path, tmp_path: Path)
 
 def test_two_models_spend_the_same_money() -> None:
     budget = Budget(limit=1.0, price=Price(1.0, 1.0), max_tokens=100)
-    second = SharedBudget(budget, Terms(Price(5_000.0, 5_000.0), 100))
+    second = budget.sharing(Terms(Price(5_000.0, 5_000.0), 100, name="second"))
     asked = [Message("user", "a")]
 
     async def call() -> Completion:
