@@ -144,12 +144,15 @@ class OpenAIModel(ServerModel):
                 self._n_trials += trial is not None
                 return outcome
             parts = self.refusable(request, form)
-            if trial is None and self.parameters.give_way(parts, outcome):
+            if self.parameters.give_way(parts, outcome):
+                trial = None
                 continue
             trial = self.parameters.control(form, parts, outcome)
-            refusal = refusal or outcome
             if trial is None:
-                return refusal
+                # where the trial is refused too, the first words are what the user has to read
+                is_refused_too = outcome.name == "bad_request" and outcome.unbilled
+                return refusal if refusal is not None and is_refused_too else outcome
+            refusal = refusal or outcome
 
     def refusable(self, request: Request, form: Form) -> list[str]:
         """Names of all of this request that a server may refuse: parameters, and ways to ask."""

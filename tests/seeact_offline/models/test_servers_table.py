@@ -131,6 +131,32 @@ def test_what_was_blamed_once_stays(status: int, words: str) -> None:
     assert any("blamed once: 1" in remark for remark in model.remarks) == (status != 500)
 
 
+def test_parts_that_are_refused_in_turn_go_in_turn_with_and_without_a_row() -> None:
+    words = {
+        "system": "what is this system role?",
+        "temperature": "I will not have 'temperature'",
+        "seed": "Unknown parameter: 'seed'.",
+    }
+
+    def answer(body: dict[str, Any]) -> Answer | str:
+        return next((Answer(said, 400) for name, said in words.items() if is_in(name, body)), "Hi.")
+
+    with ChatServer(answer) as server:
+        model = opened(server)
+        found = ask_in_turn(model, 3)
+    assert all(isinstance(outcome, Completion) for outcome in found)
+    assert sorted(model.dropped) == ["seed", "system -> user", "temperature"]
+
+
+def test_a_hiccup_during_a_trial_is_waited_for() -> None:
+    answers = iter([Answer("I will not have 'temperature'", 400), Answer("busy", 503)])
+    with ChatServer(lambda body: next(answers, "Hi.")) as server:
+        model = opened(server)
+        assert [getattr(outcome, "text", outcome) for outcome in ask_in_turn(model, 2)] == ["Hi.", "Hi."]
+    assert all("temperature" in body for body in server.requests[2:])
+    assert model.dropped == ()
+
+
 def test_a_request_that_is_refused_without_what_it_names_fails_with_the_first_words() -> None:
     with ChatServer(lambda body: Answer(f"'temperature' {'temperature' in body}", 400)) as server:
         model = opened(server)
