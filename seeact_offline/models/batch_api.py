@@ -18,12 +18,11 @@ from seeact_offline.files.redaction import redact
 from seeact_offline.files.whole import whole
 from seeact_offline.models import failures
 from seeact_offline.models.address import find_key, find_server
-from seeact_offline.models.breaker import Breaker
 from seeact_offline.models.failures import Failure
 from seeact_offline.models.http_client import MAX_REPLY_BYTES, ReplyTooLarge, library, open_client, pieces
 from seeact_offline.models.limiter import Limiter
 from seeact_offline.models.provider import ModelOptions
-from seeact_offline.models.retrying import Retrier
+from seeact_offline.models.retrying import Breaker, Retrier
 from seeact_offline.records import CallError, ModelStopped
 
 POLL_S = 30.0

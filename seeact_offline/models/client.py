@@ -8,14 +8,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 
-from seeact_offline.models.breaker import Breaker
 from seeact_offline.models.budget import Budget
 from seeact_offline.models.failures import Failure
 from seeact_offline.models.limiter import Limiter
 from seeact_offline.models.model_call import call_model
 from seeact_offline.models.provider import ModelOptions
 from seeact_offline.models.reply_cache import ReplyCache, ReplyStore
-from seeact_offline.models.retrying import Retrier
+from seeact_offline.models.retrying import Breaker, Retrier
 from seeact_offline.records import CallRecord, Completion, Model, Request
 
 _CHARS_PER_TOKEN = 4

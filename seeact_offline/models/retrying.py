@@ -1,8 +1,11 @@
-"""Makes a call as a series of attempts: through the limiter, and again while that can help.
+"""Makes a call as a series of attempts: through the limiter, and again while that can help; and stops a run in which nothing gets through.
 
 The pauses grow twofold up to LONGEST_PAUSE_S and are drawn at random below that (full jitter), from a seed of the request's own;
 a server that names a pause is given it. A pausing call is not in flight, so others proceed. The SDK's own retries are switched off:
 they know no limits, no budget and no other calls.
+
+A run that continued without answers would spend hours to fill its results with zeros. It ends with an error in the server's words; what
+has been answered until then stays, and the same command resumes from there.
 """
 
 from __future__ import annotations
@@ -16,10 +19,10 @@ from math import inf
 from random import Random
 from typing import TypeVar, cast
 
-from seeact_offline.models.breaker import Breaker
 from seeact_offline.models.failures import Failure
 from seeact_offline.models.limiter import Limiter, Verdict
-from seeact_offline.records import CallError, CallRecord, Completion, Usage
+from seeact_offline.models.model_call import ENOUGH
+from seeact_offline.records import CallError, CallRecord, Completion, ModelStopped, Usage
 
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 60.0
@@ -30,6 +33,10 @@ PERSISTENT = 8
 """Times that a call is asked again after failures other than rate limits while others get through."""
 FIRST_CONTACT_S = 4.0
 """Seconds for which a server that was never reached is tried."""
+FIRST_IN_A_ROW = 10
+"""Failed calls, before any has got through, that stop a run."""
+MOST_IN_A_ROW = 20
+"""Failed calls one after the other that stop it later."""
 T = TypeVar("T")
 Attempt = Callable[[], Awaitable[T | Failure]]
 
@@ -142,3 +149,42 @@ class Retrier:
 
 def _usage(outcome: object) -> Usage:
     return outcome.usage if isinstance(outcome, Completion | Failure) else Usage()
+
+
+class Breaker:
+    """Counts finished calls. Once it has stopped the run, `check` raises ModelStopped too."""
+
+    def __init__(self, server: str, most_failed: float | None = None) -> None:
+        """`server`: as errors name it; `most_failed`: the share of failed calls beyond which the run stops, from 0 to 1."""
+        self.n_answered = 0
+        """Calls that got through."""
+        self._server, self._most_failed = server, most_failed
+        self._n_failed = self._in_a_row = 0
+        self._stopped: ModelStopped | None = None
+
+    def check(self) -> None:
+        """Raises ModelStopped once the run is to stop."""
+        if self._stopped is not None:
+            raise ModelStopped(*self._stopped.args)
+
+    def answered(self) -> None:
+        """Counts a call that got through."""
+        self.n_answered += 1
+        self._in_a_row = 0
+
+    def failed(self, failure: Failure) -> None:
+        """Counts a call that failed for good. Raises ModelStopped where that is one too many."""
+        self._n_failed += 1
+        self._in_a_row += 1
+        n, is_first = self.n_answered + self._n_failed, self.n_answered == 0
+        expected = ""
+        if failure.stops or (is_first and (failure.hopeless or failure.unreachable)):
+            expected = f"an answer from {self._server}"
+        elif self._in_a_row >= (FIRST_IN_A_ROW if is_first else MOST_IN_A_ROW):
+            expected = f"answers from {self._server}, not {self._in_a_row} failed calls in a row"
+        elif self._most_failed is not None and self._n_failed > self._most_failed * max(n, ENOUGH):
+            expected = f"at most {self._most_failed:.0%} of calls to fail, not {self._n_failed} of {n}"
+        if expected and self._stopped is None:
+            self._stopped = ModelStopped("model", expected, f"{failure.name}: {failure.detail}")
+        if expected:
+            self.check()
