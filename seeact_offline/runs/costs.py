@@ -10,7 +10,6 @@ from pathlib import Path
 
 from seeact_offline.models.bills import Price
 from seeact_offline.models.budget import NOISE, Ledger, priced
-from seeact_offline.models.reply_cache import replies_paid_by
 from seeact_offline.records import CallRecord, Prediction, Usage
 from seeact_offline.runs.folder import REPEAT, RunFolder
 
@@ -24,6 +23,9 @@ def kept_cost(folder: RunFolder, stores: Iterable[Path], price: Price | None) ->
 
     So a run knows what it has spent whatever has become of its ledger, also on steps that it has not finished.
     """
+
+    # models without a price keep no replies, and a run with one loads no store
+    from seeact_offline.models.reply_cache import replies_paid_by
 
     def usd(usage: Usage) -> float:
         return priced(usage, price).cost_usd or 0.0

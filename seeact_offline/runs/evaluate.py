@@ -11,7 +11,6 @@ from typing import Any
 from seeact_offline.files.markdown import printable
 from seeact_offline.grounding.strategies import notes
 from seeact_offline.models.budget import Budget
-from seeact_offline.models.reply_cache import replies_paid_by
 from seeact_offline.ranking import Scores
 from seeact_offline.records import Model, Prediction, Step
 from seeact_offline.runs.ask import RunState, StepAnswer, ask_step, ask_steps, run_coroutine
@@ -129,6 +128,8 @@ async def _engine(
     async with ASKING_ENGINES[run.asking.engine](
         AskTask(run.model.spec, replace(run.model.options, run=run.id), ask), run.asking.workers, watch.note
     ) as workers:
+        from seeact_offline.models.reply_cache import replies_paid_by
+
         watch.note(str(workers.askers))
         # in the budget since it was opened
         kept = replies_paid_by(run.model.options.cache, run.id) if run.model.options.cache is not None else {}
