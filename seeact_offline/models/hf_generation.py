@@ -3,16 +3,18 @@
 Three kinds: image-text-to-text, text-only causal, and text-to-text (encoder and decoder, such as T5). Decoding is greedy;
 above temperature 0 each prompt draws with a seed of its own, so that its text does not depend on who shares its batch.
 
-Prompts become tensors in one thread (`prepare`) while another generates (`answer`).
+Prompts become tensors in one thread (`prepare`) while another generates (`answer`): see `Batches`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from math import inf
 from typing import Any
 
 from seeact_offline.models.failures import truncated
@@ -52,8 +54,7 @@ class Generator:
         """
         self.batch_size = loading.batch_size
         """Halved for good when a batch did not fit in memory."""
-        self._stop = stop
-        self._name, self._max_tokens, self._temperature = name, max_tokens, temperature
+        self._max_tokens, self._temperature, self._stop = max_tokens, temperature, stop
         with quiet():
             self._kind, self._model = load_model(name, parts, loading)
             processor = load_processor(name, parts.processor, self._kind)
@@ -94,7 +95,7 @@ class Generator:
             if answers is None and len(prompts) > 1:
                 self.batch_size = half = min(self.batch_size, (len(prompts) + 1) // 2)
                 parts = [prompts[begin : begin + half] for begin in range(0, len(prompts), half)]
-                return [one for part in parts for one in self._tried(part) or _out_of_memory(part)]
+                return [answer for part in parts for answer in self._tried(part) or _out_of_memory(part)]
             return answers or _out_of_memory(prompts)
 
     def _tried(self, prompts: Sequence[Prompt], encoded: Sequence[EncodedPrompts] = ()) -> list[Answer] | None:
@@ -107,10 +108,8 @@ class Generator:
             while parts:
                 part = parts.pop(0)
                 with torch.inference_mode():
-                    found = self._pass(part.inputs, [prompts[place] for place in part.places])
-                pairs = list(zip(part.places, found, strict=True))
-                answers.update((place, one) for place, one in pairs if one is not None)
-                if left := [place for place, one in pairs if one is None]:
+                    answers |= self._pass(part, [prompts[place].seed for place in part.places])
+                if left := [place for place in part.places if place not in answers]:
                     parts.append(self._encoder.encode_some(prompts, left))
             return [answers[place] for place in range(len(prompts))]
         except (torch.OutOfMemoryError, MemoryError):
@@ -123,37 +122,46 @@ class Generator:
             torch.cuda.empty_cache()
         return None
 
-    def _pass(self, inputs: Any, prompts: Sequence[Prompt]) -> list[Answer | None]:
-        """Answers at least one of the encoded prompts; None for those to be asked again, without the ones that are done.
+    def _pass(self, part: EncodedPrompts, seeds: Sequence[int]) -> dict[int, Answer]:
+        """Answers at least one of the encoded prompts, by its place; the others are to be asked again without those that are done.
 
         No text may be longer than the tightest prompt leaves room for. One that is not at its end by then, of a prompt
         that has more room, starts again.
         """
+        inputs, config = part.inputs, self._model.config
         lengths = inputs["attention_mask"].sum(dim=1).tolist()
         # tokens of prompt and reply together (of each, for an encoder and decoder); not bounded in T5
-        context = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
-        rooms = [self._max_tokens] * len(lengths)
-        if context is not None and self._model.config.is_encoder_decoder:
-            rooms = [min(self._max_tokens, context - 1) if length <= context else 0 for length in lengths]
-        elif context is not None:
-            rooms = [min(self._max_tokens, context - length) for length in lengths]
+        context = getattr(config.get_text_config(), "max_position_embeddings", None)
+        bound: Any = inf if context is None else context
+        taken = [1 if config.is_encoder_decoder and length <= bound else length for length in lengths]
+        rooms = [min(self._max_tokens, bound - n) for n in taken]
         if min(rooms) < 1:
-            said = f"tokens, the model takes {context}: nothing is cut off"
-            too_long = [CallError("too_long", f"the prompt has {length} {said}") for length in lengths]
-            return [error if room < 1 else None for error, room in zip(too_long, rooms, strict=True)]
+            too_long = f"tokens, the model takes {context}: nothing is cut off"
+            return {
+                place: CallError("too_long", f"the prompt has {length} {too_long}")
+                for place, length, room in zip(part.places, lengths, rooms, strict=True)
+                if room < 1
+            }
         # the token that stands for a piece of a picture; -1 is no token
-        token = getattr(self._model.config, "image_token_id", None)
-        images = [int(n) for n in (inputs["input_ids"] == (-1 if token is None else int(token))).sum(dim=1)]
-        answers: list[Answer | None] = []
-        rows = self._generated(inputs, min(rooms), prompts)
-        for row, length, room, image in zip(rows, lengths, rooms, images, strict=True):
-            end = next((place for place, token in enumerate(row) if token in self._ends), None)
-            text, ended = row[:end], end is not None
-            usage = Usage(1, length, len(text) + ended, image, 0.0)
-            answers.append(self._read(text, ended, room, usage) if ended or room == min(rooms) else None)
+        token = getattr(config, "image_token_id", None)
+        images = (inputs["input_ids"] == (-1 if token is None else int(token))).sum(dim=1).tolist()
+        answers: dict[int, Answer] = {}
+        rows = self._generated(inputs, min(rooms), seeds)
+        for place, row, length, room, image in zip(part.places, rows, lengths, rooms, images, strict=True):
+            end = next((n for n, token in enumerate(row) if token in self._ends), None)
+            text = self._tokenizer.decode(row[:end], skip_special_tokens=True)
+            usage = Usage(1, length, len(row) if end is None else end + 1, image, 0.0)
+            if end is None and room == min(rooms):
+                is_ours = room == self._max_tokens
+                limit = f"max_tokens {room}" if is_ours else f"the {room} tokens that the model has left"
+                answers[place] = CallError("truncated", truncated(text, limit), usage)
+            elif end is not None and not text.strip():
+                answers[place] = CallError("empty_reply", "the model ended its reply before it said anything", usage)
+            elif end is not None:
+                answers[place] = Completion(text, usage)
         return answers
 
-    def _generated(self, inputs: Any, most: int, prompts: Sequence[Prompt]) -> list[list[int]]:
+    def _generated(self, inputs: Any, most: int, seeds: Sequence[int]) -> list[list[int]]:
         """The new tokens of each prompt, at most so many; after its end a row is filled up."""
         import torch
 
@@ -163,11 +171,15 @@ class Generator:
         inputs = inputs.to(self._model.device)
         if self._kind == "image-text":
             inputs = inputs.to(self._model.dtype)
-        config = copy.deepcopy(self._settings)
+        config = copy.deepcopy(self._model.generation_config)
+        # without its sampling: one text, the most likely token each time
+        unset = dict.fromkeys(("temperature", "top_p", "top_k", "max_length", "min_p", "typical_p"))
+        ends = {"pad_token_id": self._tokenizer.pad_token_id, "eos_token_id": sorted(self._ends) or None}
+        config.update(do_sample=False, num_beams=1, **ends, **unset)
         config.max_new_tokens = most
         if config.min_new_tokens is not None:
             config.min_new_tokens = min(config.min_new_tokens, most)
-        draws = [GumbelNoise([prompt.seed for prompt in prompts], self._temperature)] if self._temperature else []
+        draws = [GumbelNoise(seeds, self._temperature)] if self._temperature else []
         out = self._model.generate(
             **inputs, generation_config=config, logits_processor=draws, stopping_criteria=[is_stopped]
         )
@@ -175,27 +187,6 @@ class Generator:
         start = 1 if self._model.config.is_encoder_decoder else inputs["input_ids"].shape[1]
         rows: list[list[int]] = out[:, start:].tolist()
         return rows
-
-    def _read(self, tokens: list[int], ended: bool, room: int, usage: Usage) -> Answer:
-        text = self._tokenizer.decode(tokens, skip_special_tokens=True)
-        if not ended:
-            of_what = f"max_tokens {room}" if room == self._max_tokens else f"the {room} tokens that the model has left"
-            return CallError("truncated", truncated(text, of_what), usage)
-        if not text.strip():
-            return CallError("empty_reply", "the model ended its reply before it said anything", usage)
-        return Completion(text, usage)
-
-    @cached_property
-    def _settings(self) -> Any:
-        """The model's own generation settings, without their sampling: one text, the most likely token each time."""
-        config = copy.deepcopy(self._model.generation_config)
-        config.update(
-            do_sample=False, num_beams=1, temperature=None, top_p=None, top_k=None, max_length=None, min_p=None
-        )
-        config.update(
-            typical_p=None, pad_token_id=self._tokenizer.pad_token_id, eos_token_id=sorted(self._ends) or None
-        )
-        return config
 
 
 # --- drawing ---
@@ -223,3 +214,103 @@ class GumbelNoise:
 def _out_of_memory(prompts: Sequence[Prompt]) -> list[Answer]:
     detail = f"{len(prompts)} at once did not fit in memory: a smaller batch_size or max_pixels may"
     return [CallError("out_of_memory", detail) for _ in prompts]
+
+
+# --- batches ---
+
+WINDOW_S = 0.02
+"""A batch that is not full waits until none has come for so many seconds: nothing compared with the time that it takes."""
+
+
+@dataclass(slots=True, eq=False)
+class _PendingPrompt:
+    prompt: Prompt
+    length: int
+    answer: asyncio.Future[Completion]
+
+
+class Batches:
+    """Answers prompts in batches, one at a time: those that arrive while a batch is under way become the next one, which is prepared
+    meanwhile, in a thread of its own. Belongs to the loop that first asks."""
+
+    def __init__(
+        self,
+        prepare: Callable[[Sequence[Prompt]], PreparedBatch],
+        work: Callable[[PreparedBatch], Sequence[Answer]],
+        size: Callable[[], int],
+    ) -> None:
+        """`prepare`: makes a batch ready for `work`, which gives one answer a prompt, in order. `size`: most prompts of a batch now."""
+        self._prepare, self._work, self._size = prepare, work, size
+        self._waiting: list[_PendingPrompt] = []
+        self._threads = [ThreadPoolExecutor(1, thread_name_prefix=name) for name in ("prepare", "generate")]
+        self._runner: asyncio.Task[None] | None = None
+        self._next: tuple[list[_PendingPrompt], asyncio.Future[PreparedBatch]] | None = None
+        self._is_answering = False
+
+    async def ask(self, prompt: Prompt, length: int) -> Completion:
+        """`length`: prompts of like length are put together. Raises an answer that is an error, and what `prepare` and `work` raise."""
+        waiting = _PendingPrompt(prompt, length, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiting)
+        if self._runner is None or self._runner.done():
+            self._runner = asyncio.create_task(self._run())
+        self._look_ahead()
+        return await waiting.answer
+
+    async def aclose(self) -> None:
+        """Gives up what waits, and waits for the batch under way."""
+        for waiting in (*self._waiting, *(self._next[0] if self._next else ())):
+            waiting.answer.cancel()
+        self._waiting, self._next = [], None
+        for thread in self._threads:
+            await asyncio.to_thread(thread.shutdown)
+        if self._runner is not None:
+            await asyncio.gather(self._runner, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while self._waiting or self._next:
+            n_before = -1
+            while self._next is None and n_before < len(self._waiting) < self._size():
+                n_before = len(self._waiting)
+                await asyncio.sleep(WINDOW_S)
+            batch, self._next = self._next or self._begin(), None
+            if batch is not None:
+                self._is_answering = True
+                self._look_ahead()
+                await self._answer(*batch)
+                self._is_answering = False
+
+    def _look_ahead(self) -> None:
+        """Prepares the next batch while one is answered, as soon as it is full."""
+        if self._is_answering and self._next is None and len(self._waiting) >= self._size():
+            self._next = self._begin()
+
+    def _begin(self) -> tuple[list[_PendingPrompt], asyncio.Future[PreparedBatch]] | None:
+        """The one that waits longest and those nearest it in length, the longest first: nobody waits for ever. None: nobody waits."""
+        self._waiting = [waiting for waiting in self._waiting if not waiting.answer.done()]
+        if not self._waiting:
+            return None
+        first = self._waiting[0]
+        nearest = sorted(self._waiting, key=lambda some: (some is not first, abs(some.length - first.length)))
+        batch = sorted(nearest[: self._size()], key=lambda some: -some.length)
+        self._waiting = [waiting for waiting in self._waiting if waiting not in batch]
+        prompts, loop = [waiting.prompt for waiting in batch], asyncio.get_running_loop()
+        return batch, loop.run_in_executor(self._threads[0], self._prepare, prompts)
+
+    async def _answer(self, batch: Sequence[_PendingPrompt], prepared: asyncio.Future[PreparedBatch]) -> None:
+        loop = asyncio.get_running_loop()
+        answers: Sequence[Completion | Exception]
+        try:
+            answers = await loop.run_in_executor(self._threads[1], self._work, await prepared)
+        except asyncio.CancelledError:
+            raise
+        # whatever it is belongs to those who asked; a panic of the tokenizers' library is not even an Exception
+        except BaseException as error:
+            failure = error if isinstance(error, Exception) else RuntimeError(f"{type(error).__name__}: {error}")
+            answers = [failure] * len(batch)
+        for waiting, answer in zip(batch, answers, strict=True):
+            if waiting.answer.done():
+                continue
+            if isinstance(answer, Exception):
+                waiting.answer.set_exception(answer)
+            else:
+                waiting.answer.set_result(answer)

@@ -24,9 +24,8 @@ from PIL import Image
 from seeact_offline.files.extras import install_command, torchvision_command
 from seeact_offline.models import PROVIDERS, ModelOptions, find_model, open_model
 from seeact_offline.models.hf import HFModel, loading
-from seeact_offline.models.hf_batches import Batches
 from seeact_offline.models.hf_folder import digest, find_folder
-from seeact_offline.models.hf_generation import Generator, GumbelNoise
+from seeact_offline.models.hf_generation import Batches, Generator, GumbelNoise
 from seeact_offline.models.hf_prompts import Turn, fitted, limit_pixels, plain, system_merged
 from seeact_offline.pages.screenshots import encode
 from seeact_offline.records import (
