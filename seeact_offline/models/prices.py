@@ -13,11 +13,12 @@ Prices are USD per million tokens. `date` is the day of which the source says so
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date as Date
 from functools import cache
 from importlib.resources import files
-from math import isfinite, nan
+from math import isfinite
 from pathlib import Path
 
 import msgspec
@@ -58,9 +59,9 @@ class PriceTable:
     def find(self, name: str, date: str) -> Quote | None:
         """The price on this day (YYYY-MM-DD) with those of its service tiers, the earliest known where the day lies before; None for no
         such model."""
-        for wanted in dict.fromkeys((name, undated(name))):
+        for bare in (name, undated(name)):
             by_tier: dict[str, Quote] = {}
-            for quote in sorted((q for q in self.quotes if q.model == wanted), key=lambda quote: quote.date):
+            for quote in sorted((quote for quote in self.quotes if quote.model == bare), key=lambda quote: quote.date):
                 if quote.tier not in by_tier or quote.date <= date:
                     by_tier[quote.tier] = quote
             if usual := by_tier.pop("", None):
@@ -82,12 +83,10 @@ def undated(name: str) -> str:
 
 def read_given(text: str) -> Price | PriceTable:
     """The price that `IN,OUT` gives, or the table of a file. Raises InputError."""
-    try:
+    with suppress(ValueError):
         prompt, completion = map(float, text.split(","))
-    except ValueError:
-        prompt = completion = nan
-    if _usable(prompt, completion):
-        return Price(prompt, completion)
+        if _usable(prompt, completion):
+            return Price(prompt, completion)
     try:
         return _table(read_named("price", Path(text), _WANTED))
     except FormatError as error:
