@@ -11,12 +11,12 @@ import hashlib
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from seeact_offline.models.hf_folder import digest, find_parts, picture_settings, settings
-from seeact_offline.models.hf_generation import Answer, Batches, Generator, PreparedBatch
+from seeact_offline.models.hf_generation import Batches, Generator, Work
 from seeact_offline.models.hf_loading import DTYPES, LoadingOptions, check_packages, check_parts, running_dtype
 from seeact_offline.models.hf_prompts import Prompt, Turn
 from seeact_offline.models.image_tokens import ImageRule
@@ -39,7 +39,7 @@ class HFModel(Model):
         check_parts(name, self._parts, self._loading)
         self._generator: Generator | None = None
         self._stop = threading.Event()
-        self._batches = Batches(self._prepare, self._answer, lambda: (self._generator or self._loading).batch_size)
+        self._batches = Batches(self._prepare, lambda: (self._generator or self._loading).batch_size)
 
     async def complete(self, request: Request) -> Completion:
         """Raises CallError (`truncated`, `empty_reply`, `too_long`, `out_of_memory`), the RowError of a picture that cannot
@@ -67,17 +67,11 @@ class HFModel(Model):
         digest = hashlib.sha256(place.encode("utf-8", "surrogatepass")).digest()
         return Prompt(tuple(map(turn, request.messages)), int.from_bytes(digest[:7], "big"))
 
-    def _prepare(self, prompts: Sequence[Prompt]) -> PreparedBatch:
+    def _prepare(self, prompts: Sequence[Prompt]) -> Work:
         """Loads the model for the first batch."""
         if self._generator is None:
-            options = self._options
-            sampling = (options.max_tokens, options.temperature or 0.0)
-            self._generator = Generator(self._name, self._parts, self._loading, *sampling, self._stop)
+            self._generator = Generator(self._name, self._parts, self._loading, self._options, self._stop)
         return self._generator.prepare(prompts)
-
-    def _answer(self, batch: PreparedBatch) -> list[Answer]:
-        assert self._generator is not None
-        return self._generator.answer(batch)
 
 
 def loading(options: ModelOptions) -> LoadingOptions:
@@ -155,7 +149,13 @@ def picture_rule(name: str, options: ModelOptions) -> ImageRule | None:
         folder = find_parts(name).folder
         model, pictures = settings(folder, name), picture_settings(folder, name)
         if str(pictures.get("image_processor_type", "")).startswith("Qwen2VLImageProcessor"):
-            return _qwen_rule(pictures, options.model_args.get("max_pixels"))
+            size, own = pictures.get("size") or {}, options.model_args.get("max_pixels")
+            side = int(pictures.get("patch_size", 14)) * int(pictures.get("merge_size", 2))
+            least = int(pictures.get("min_pixels") or size.get("shortest_edge") or _QWEN_PIXELS[0])
+            # `limit_pixels` gives the processor the user's budget
+            most = own or int(pictures.get("max_pixels") or size.get("longest_edge") or _QWEN_PIXELS[1])
+            name = f"Qwen-VL's, {side} px a token, at most {most // side**2:,}"
+            return ImageRule(name, lambda shown, _: _qwen_tokens(shown, side, least, most))
         if model.get("model_type") == "llava":
             vision = model["vision_config"]
             n_patches = (int(vision["image_size"]) // int(vision["patch_size"])) ** 2
@@ -170,23 +170,12 @@ def picture_rule(name: str, options: ModelOptions) -> ImageRule | None:
     return ImageRule(f"{label}'s, {n_tokens:,} a picture", lambda size, _: n_tokens)
 
 
-def _qwen_rule(pictures: Mapping[str, Any], max_pixels: int | None) -> ImageRule | None:
-    """Builds the rule of a processor to which `limit_pixels` gives the budget."""
-    size = pictures.get("size") or {}
-    side = int(pictures.get("patch_size", 14)) * int(pictures.get("merge_size", 2))
-    least = int(pictures.get("min_pixels") or size.get("shortest_edge") or _QWEN_PIXELS[0])
-    most = max_pixels or int(pictures.get("max_pixels") or size.get("longest_edge") or _QWEN_PIXELS[1])
-    if side < 1:
-        return None
-
-    def count(shown: tuple[int, int], _: object) -> int:
-        # the processor refuses longer ones; the most that it could be
-        if max(shown) > MOST_STRETCHED * min(shown):
-            return most // side**2
-        across, down = smart_resize(*shown, side, min(least, most), most)
-        return across * down // side**2
-
-    return ImageRule(f"Qwen-VL's, {side} px a token, at most {most // side**2:,}", count)
+def _qwen_tokens(shown: tuple[int, int], side: int, least: int, most: int) -> int:
+    # the processor refuses longer ones; the most that it could be
+    if max(shown) > MOST_STRETCHED * min(shown):
+        return most // side**2
+    across, down = smart_resize(*shown, side, min(least, most), most)
+    return across * down // side**2
 
 
 PROVIDER = Provider(

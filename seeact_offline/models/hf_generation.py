@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -21,40 +22,25 @@ from seeact_offline.models.failures import truncated
 from seeact_offline.models.hf_folder import ModelParts
 from seeact_offline.models.hf_loading import LoadingOptions, chat_template, load_model, load_processor, quiet
 from seeact_offline.models.hf_prompts import EncodedPrompts, InputLimit, Prompt, PromptEncoder
+from seeact_offline.models.provider import ModelOptions
 from seeact_offline.records import CallError, Completion, Usage
 
 Answer = Completion | CallError
 """The outcome of a prompt: a text, or the reason for none."""
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedBatch:
-    """Prompts that are answered together."""
-
-    prompts: Sequence[Prompt]
-    parts: Sequence[EncodedPrompts] = ()
-    """Empty where they did not fit in memory all at once."""
+Work = Callable[[], Sequence[Answer]]
+"""Answers a batch that is prepared."""
 
 
 class Generator:
     """One loaded model."""
 
     def __init__(
-        self,
-        name: str,
-        parts: ModelParts,
-        loading: LoadingOptions,
-        max_tokens: int,
-        temperature: float,
-        stop: threading.Event,
+        self, name: str, parts: ModelParts, loading: LoadingOptions, options: ModelOptions, stop: threading.Event
     ) -> None:
-        """`temperature`: 0 for greedy decoding. `stop`: once set, what is being generated ends with the next token.
-
-        Raises ModelSpecError for what cannot be loaded.
-        """
+        """`stop`: once set, what is being generated ends with the next token. Raises ModelSpecError for what cannot be loaded."""
         self.batch_size = loading.batch_size
         """Halved for good when a batch did not fit in memory."""
-        self._max_tokens, self._temperature, self._stop = max_tokens, temperature, stop
+        self._max_tokens, self._temperature, self._stop = options.max_tokens, options.temperature or 0.0, stop
         with quiet():
             self._kind, self._model = load_model(name, parts, loading)
             processor = load_processor(name, parts.processor, self._kind)
@@ -74,24 +60,25 @@ class Generator:
         # a copy, as a tokenizer serves one thread at a time
         self._tokenizer = copy.deepcopy(self._tokenizer)
 
-    def prepare(self, prompts: Sequence[Prompt]) -> PreparedBatch:
-        """The prompts as tensors. May be called while others are answered. Raises ModelSpecError as `PromptEncoder.encode`."""
+    def prepare(self, prompts: Sequence[Prompt]) -> Work:
+        """Makes the prompts tensors, also while others are answered; the result answers them. Raises ModelSpecError as `PromptEncoder.encode`."""
         with quiet():
             try:
-                return PreparedBatch(prompts, self._encoder.encode(prompts))
+                return partial(self.answer, prompts, self._encoder.encode(prompts))
+            # they did not fit in memory all at once
             except MemoryError:
-                return PreparedBatch(prompts)
+                return partial(self.answer, prompts)
 
-    def answer(self, batch: PreparedBatch) -> list[Answer]:
+    def answer(self, prompts: Sequence[Prompt], encoded: Sequence[EncodedPrompts] = ()) -> list[Answer]:
         """One answer a prompt, in order. A batch that does not fit in memory is asked again in two halves, once.
 
         Raises ModelSpecError as `prepare`.
         """
-        prompts, answers = batch.prompts, None
+        answers = None
         with quiet():
             # a batch may have been prepared before an earlier one was halved
             if len(prompts) <= self.batch_size:
-                answers = self._tried(prompts, batch.parts)
+                answers = self._tried(prompts, encoded)
             if answers is None and len(prompts) > 1:
                 self.batch_size = half = min(self.batch_size, (len(prompts) + 1) // 2)
                 parts = [prompts[begin : begin + half] for begin in range(0, len(prompts), half)]
@@ -233,22 +220,17 @@ class Batches:
     """Answers prompts in batches, one at a time: those that arrive while a batch is under way become the next one, which is prepared
     meanwhile, in a thread of its own. Belongs to the loop that first asks."""
 
-    def __init__(
-        self,
-        prepare: Callable[[Sequence[Prompt]], PreparedBatch],
-        work: Callable[[PreparedBatch], Sequence[Answer]],
-        size: Callable[[], int],
-    ) -> None:
-        """`prepare`: makes a batch ready for `work`, which gives one answer a prompt, in order. `size`: most prompts of a batch now."""
-        self._prepare, self._work, self._size = prepare, work, size
+    def __init__(self, prepare: Callable[[Sequence[Prompt]], Work], size: Callable[[], int]) -> None:
+        """`prepare`: makes a batch ready; its result gives one answer a prompt, in order. `size`: most prompts of a batch now."""
+        self._prepare, self._size = prepare, size
         self._waiting: list[_PendingPrompt] = []
         self._threads = [ThreadPoolExecutor(1, thread_name_prefix=name) for name in ("prepare", "generate")]
         self._runner: asyncio.Task[None] | None = None
-        self._next: tuple[list[_PendingPrompt], asyncio.Future[PreparedBatch]] | None = None
+        self._next: tuple[list[_PendingPrompt], asyncio.Future[Work]] | None = None
         self._is_answering = False
 
     async def ask(self, prompt: Prompt, length: int) -> Completion:
-        """`length`: prompts of like length are put together. Raises an answer that is an error, and what `prepare` and `work` raise."""
+        """`length`: prompts of like length are put together. Raises an answer that is an error, and what `prepare` and its result raise."""
         waiting = _PendingPrompt(prompt, length, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         if self._runner is None or self._runner.done():
@@ -284,7 +266,7 @@ class Batches:
         if self._is_answering and self._next is None and len(self._waiting) >= self._size():
             self._next = self._begin()
 
-    def _begin(self) -> tuple[list[_PendingPrompt], asyncio.Future[PreparedBatch]] | None:
+    def _begin(self) -> tuple[list[_PendingPrompt], asyncio.Future[Work]] | None:
         """The one that waits longest and those nearest it in length, the longest first: nobody waits for ever. None: nobody waits."""
         self._waiting = [waiting for waiting in self._waiting if not waiting.answer.done()]
         if not self._waiting:
@@ -296,11 +278,11 @@ class Batches:
         prompts, loop = [waiting.prompt for waiting in batch], asyncio.get_running_loop()
         return batch, loop.run_in_executor(self._threads[0], self._prepare, prompts)
 
-    async def _answer(self, batch: Sequence[_PendingPrompt], prepared: asyncio.Future[PreparedBatch]) -> None:
+    async def _answer(self, batch: Sequence[_PendingPrompt], prepared: asyncio.Future[Work]) -> None:
         loop = asyncio.get_running_loop()
         answers: Sequence[Completion | Exception]
         try:
-            answers = await loop.run_in_executor(self._threads[1], self._work, await prepared)
+            answers = await loop.run_in_executor(self._threads[1], await prepared)
         except asyncio.CancelledError:
             raise
         # whatever it is belongs to those who asked; a panic of the tokenizers' library is not even an Exception

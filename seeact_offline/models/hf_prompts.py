@@ -138,7 +138,8 @@ class PromptEncoder:
             turn = prompt.turns[0]
             parts = [self._defused(turn, turn.text[: turn.markup]), self._defused(turn, turn.text[turn.markup :])]
             markup, rest = self._tokenizer(parts, add_special_tokens=False)["input_ids"]
-            rows.append([*head, *cut_ids(markup, rest, limit, self._tokenizer.eos_token_id)])
+            end = self._tokenizer.eos_token_id
+            rows.append([*head, *markup[: limit.markup], *rest[: limit.rest - 1], end])
         inputs = self._tokenizer.pad({"input_ids": rows}, return_tensors="pt")
         if shown:
             inputs["pixel_values"] = self._processor.image_processor(shown, return_tensors="pt")["pixel_values"]
@@ -190,11 +191,6 @@ def harmless(text: str, tokens: Sequence[str]) -> str:
     for token in tokens:
         text = text.replace(token, f"{token[0]} {token[1:]}")
     return text
-
-
-def cut_ids(markup: Sequence[int], rest: Sequence[int], limit: InputLimit, end: int) -> list[int]:
-    """The tokens of a question, each part cut at its end, and the token that ends a text."""
-    return [*markup[: limit.markup], *rest[: limit.rest - 1], end]
 
 
 def plain(turns: Sequence[Turn]) -> str:

@@ -14,7 +14,7 @@ from PIL import Image
 from seeact_offline.grounding.gui_agent import AgentGrounding
 from seeact_offline.models import ModelOptions, find_model
 from seeact_offline.models.hf_loading import chat_template, load_processor
-from seeact_offline.models.hf_prompts import InputLimit, Prompt, PromptEncoder, Turn, cut_ids
+from seeact_offline.models.hf_prompts import InputLimit, Prompt, PromptEncoder, Turn
 from seeact_offline.records import ModelSpecError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
@@ -91,10 +91,6 @@ def t5_parts(t5: Path) -> Any:
     return load_processor("t5", t5, "seq2seq"), {}
 
 
-def test_the_end_of_a_text_counts_as_a_token_of_the_rest() -> None:
-    assert cut_ids([1, 2, 3], [4, 5, 6], InputLimit(2, 3), 9) == [1, 2, 4, 5, 9]
-
-
 def test_a_limit_is_for_text_to_text_models(tmp_path: Path) -> None:
     folder = save_llama(tmp_path / "llama")
     with pytest.raises(ModelSpecError, match="model_args: expected no max_input_tokens"):
@@ -147,11 +143,6 @@ def qwen(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_models_that_show_pictures_in_a_fixed_number_of_tokens(tmp_path: Path) -> None:
-    rules = {
-        save_llava: 16,
-        save_blip2: 4,
-        save_llama: None,
-    }
-    for save, expected in rules.items():
+    for save, expected in {save_llava: 16, save_blip2: 4, save_llama: None}.items():
         rule = find_model(f"hf/{save(tmp_path / save.__name__)}").image_rule(ModelOptions())
         assert (None if rule is None else rule.count((1280, 2000), "high")) == expected
