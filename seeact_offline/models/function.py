@@ -46,42 +46,38 @@ class FunctionModel(Model):
             text = await asyncio.to_thread(call)
             if inspect.isawaitable(text):
                 text = await text
-        if not isinstance(text, str):
-            raise CallError("api_error", f"expected a text from the model, got a {type(text).__name__}")
-        if not text.strip():
+        # `call_model` refuses what is no text
+        if isinstance(text, str) and not text.strip():
             raise CallError("empty_reply", "the model gave no text", Usage(calls=1))
         return Completion(text, Usage(calls=1))
 
 
-class BorrowedModel(Model):
-    """A caller's own object with `complete`: used again by the next run, so closing it is the caller's business. It is given requests, and
-    never the truth."""
+class ObjectModel(Model):
+    """An object with `complete`. It is given requests, and never the truth."""
 
-    def __init__(self, lent: Any) -> None:
-        self._lent = lent
+    def __init__(self, wrapped: Any, is_own: bool = True) -> None:
+        """`is_own`: made for the run, and closed with it. A caller's is used again by the next run, so closing it is the caller's business."""
+        self._wrapped, self._is_own = wrapped, is_own
 
     async def complete(self, request: Request) -> Completion:
-        return await self._lent.complete(request)  # type: ignore[no-any-return]
-
-
-class OwnModel(BorrowedModel):
-    """An object with `complete` that was made for the run, and is closed with it."""
+        return await self._wrapped.complete(request)  # type: ignore[no-any-return]
 
     @property
     def identity(self) -> Mapping[str, object] | None:
-        return getattr(self._lent, "identity", None)
+        return getattr(self._wrapped, "identity", None) if self._is_own else None
 
     async def aclose(self) -> None:
-        await self._lent.aclose()
+        if self._is_own:
+            await self._wrapped.aclose()
 
 
 def as_model(given: Any) -> Model:
     """A model from an object with `complete`, a class of one, or a function. Raises ModelSpecError for anything else."""
     if isinstance(given, type):
-        given = given()
-        return OwnModel(given) if hasattr(given, "complete") else as_model(given)
+        made = given()
+        return ObjectModel(made) if hasattr(made, "complete") else as_model(made)
     if hasattr(given, "complete"):
-        return BorrowedModel(given)
+        return ObjectModel(given, is_own=False)
     if callable(given):
         return FunctionModel(given)
     wanted = "PROVIDER/NAME, FILE.py:NAME, an object with `complete` or a function from messages to text"

@@ -112,8 +112,6 @@ def _identity(name: str, options: ModelOptions) -> dict[str, Any]:
     """
     how, parts = asdict(loading(options)), find_parts(name)
     del how["batch_size"], how["device_map"]
-    if how["max_input_tokens"] is None:
-        del how["max_input_tokens"]
     return {
         "model": "hf",
         "checkpoint_digest": digest(parts.folder),

@@ -89,7 +89,7 @@ def _located(name: str) -> Path:
 
 def _base_of(adapter: Path, name: str) -> str:
     """The name of the base in an adapter's settings. Raises ModelSpecError for an adapter that may not be loaded."""
-    entries = _object(adapter / ADAPTER, name)
+    entries = settings(adapter, name, ADAPTER)
     kind, base, revision = (entries.get(key) for key in ("peft_type", "base_model_name_or_path", "revision"))
     if kind != "LORA" or not (isinstance(base, str) and base):
         wanted = f"a LORA with the name of its base in the {ADAPTER} of hf/{name}"
@@ -102,17 +102,23 @@ def _base_of(adapter: Path, name: str) -> str:
     return f"{base}@{revision}" if revision else base
 
 
-def settings(folder: Path, name: str) -> dict[str, Any]:
-    """Its config.json. Raises ModelSpecError."""
-    return _object(folder / "config.json", name)
+def settings(folder: Path, name: str, file: str = "config.json") -> dict[str, Any]:
+    """Reads a file of settings. Raises ModelSpecError for one that is no object of JSON."""
+    try:
+        content = read_json(read_regular(folder / file, MAX_JSON_BYTES))
+    except (OSError, FormatError) as error:
+        raise ModelSpecError("model", f"a readable {file} in hf/{name}", first_line(error)) from None
+    if not isinstance(content, dict):
+        raise ModelSpecError("model", f"an object in the {file} of hf/{name}", f"a {type(content).__name__}")
+    return content
 
 
 def picture_settings(folder: Path, name: str) -> dict[str, Any]:
     """The settings of its pictures' processor, wherever they stand; empty where there are none. Raises ModelSpecError."""
-    whole = _object(folder / PROCESSOR, name) if (folder / PROCESSOR).is_file() else {}
+    whole = settings(folder, name, PROCESSOR) if (folder / PROCESSOR).is_file() else {}
     part = whole.get("image_processor")
     if not part and (folder / PICTURES).is_file():
-        return _object(folder / PICTURES, name)
+        return settings(folder, name, PICTURES)
     return part if isinstance(part, dict) else {}
 
 
@@ -127,10 +133,10 @@ def digest(folder: Path) -> str:
     Copying a folder does not change it, training does, and only some megabytes of a large model are read. Two models that
     differ nowhere in the beginning of any tensor are taken for one. A pickled file counts as a whole. Raises ModelSpecError for a file that is no safetensors.
     """
-    found = hashlib.sha256()
+    content = hashlib.sha256()
     for path in _matching(folder, SETTINGS):
-        found.update(f"{path.name}\0{path.stat().st_size}\0".encode())
-        found.update(path.read_bytes())
+        content.update(f"{path.name}\0{path.stat().st_size}\0".encode())
+        content.update(path.read_bytes())
     for path in _matching(folder, (*WEIGHTS, ADAPTER_WEIGHTS)):
         try:
             with path.open("rb") as file:
@@ -138,18 +144,18 @@ def digest(folder: Path) -> str:
                 if length > MAX_JSON_BYTES:
                     raise ValueError(f"a header of {length} bytes")
                 header = file.read(length)
-                found.update(header)
+                content.update(header)
                 tensors = {name: entry for name, entry in json.loads(header).items() if name != "__metadata__"}
                 for name in sorted(tensors):
                     begin, end = tensors[name]["data_offsets"]
                     file.seek(8 + length + begin)
-                    found.update(file.read(min(SAMPLE_BYTES, end - begin)))
+                    content.update(file.read(min(SAMPLE_BYTES, end - begin)))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error, RecursionError) as error:
             raise ModelSpecError("model", f"a safetensors file as {path}", f"{type(error).__name__}: {error}") from None
     if not has_safetensors(folder):
         for path in _matching(folder, PICKLED):
-            found.update(f"{path.name}\0{cached_file_digest(path)}".encode())
-    return found.hexdigest()
+            content.update(f"{path.name}\0{cached_file_digest(path)}".encode())
+    return content.hexdigest()
 
 
 def _checked(folder: Path, name: str) -> Path:
@@ -187,7 +193,7 @@ def _missing_weights(folder: Path, name: str) -> str:
         return ""
     if not (folder / index).is_file():
         return f"neither model.safetensors nor {INDEX} nor {PICKLED[0]}"
-    homes = _object(folder / index, name).get("weight_map")
+    homes = settings(folder, name, index).get("weight_map")
     files = {str(file) for file in homes.values()} if isinstance(homes, dict) else set()
     if not files:
         return f"an {index} that names no file"
@@ -204,17 +210,6 @@ def first_line(error: BaseException) -> str:
     """The error's type and first line, as a terminal can show them."""
     text = next(iter(str(error).strip().splitlines()), "no reason given").rstrip(".:")[:300]
     return f"{type(error).__name__}: " + "".join(sign if sign.isprintable() else " " for sign in text)
-
-
-def _object(path: Path, name: str) -> dict[str, Any]:
-    """Reads an object of JSON. Raises ModelSpecError."""
-    try:
-        content = read_json(read_regular(path, MAX_JSON_BYTES))
-    except (OSError, FormatError) as error:
-        raise ModelSpecError("model", f"a readable {path.name} in hf/{name}", first_line(error)) from None
-    if not isinstance(content, dict):
-        raise ModelSpecError("model", f"an object in the {path.name} of hf/{name}", f"a {type(content).__name__}")
-    return content
 
 
 def _entries(content: object) -> Iterator[tuple[str, object]]:
