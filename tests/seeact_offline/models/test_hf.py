@@ -376,9 +376,7 @@ def test_any_other_error_of_a_pass_is_no_lack_of_memory(
     }
 
 
-def test_it_is_halved_once_and_later_batches_stay_small(
-    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_later_batches_stay_small(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = crowded(monkeypatch, 2)
     options = replace(OPTIONS, model_args={"batch_size": 4})
     answers = ask(folders["llama"], [request(0) for _ in range(10)], options)
