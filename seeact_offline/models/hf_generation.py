@@ -217,73 +217,65 @@ class _PendingPrompt:
 
 
 class Batches:
-    """Answers prompts in batches, one at a time: those that arrive while a batch is under way become the next one, which is prepared
-    meanwhile, in a thread of its own. Belongs to the loop that first asks."""
+    """Collects prompts, and prepares and answers them in a thread each, one batch at a time: those that arrive while a batch is under way
+    become the next one, which is prepared meanwhile. Belongs to the loop that first asks."""
 
     def __init__(self, prepare: Callable[[Sequence[Prompt]], Work], size: Callable[[], int]) -> None:
         """`prepare`: makes a batch ready; its result gives one answer a prompt, in order. `size`: most prompts of a batch now."""
         self._prepare, self._size = prepare, size
         self._waiting: list[_PendingPrompt] = []
         self._threads = [ThreadPoolExecutor(1, thread_name_prefix=name) for name in ("prepare", "generate")]
-        self._runner: asyncio.Task[None] | None = None
-        self._next: tuple[list[_PendingPrompt], asyncio.Future[Work]] | None = None
-        self._is_answering = False
+        self._begun: list[asyncio.Task[None]] = []
+        self._timer: asyncio.TimerHandle | None = None
 
     async def ask(self, prompt: Prompt, length: int) -> Completion:
         """`length`: prompts of like length are put together. Raises an answer that is an error, and what `prepare` and its result raise."""
         waiting = _PendingPrompt(prompt, length, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
-        if self._runner is None or self._runner.done():
-            self._runner = asyncio.create_task(self._run())
         self._look_ahead()
         return await waiting.answer
 
     async def aclose(self) -> None:
         """Gives up what waits, and waits for the batch under way."""
-        for waiting in (*self._waiting, *(self._next[0] if self._next else ())):
+        for waiting in self._waiting:
             waiting.answer.cancel()
-        self._waiting, self._next = [], None
         for thread in self._threads:
-            await asyncio.to_thread(thread.shutdown)
-        if self._runner is not None:
-            await asyncio.gather(self._runner, return_exceptions=True)
-
-    async def _run(self) -> None:
-        while self._waiting or self._next:
-            n_before = -1
-            while self._next is None and n_before < len(self._waiting) < self._size():
-                n_before = len(self._waiting)
-                await asyncio.sleep(WINDOW_S)
-            batch, self._next = self._next or self._begin(), None
-            if batch is not None:
-                self._is_answering = True
-                self._look_ahead()
-                await self._answer(*batch)
-                self._is_answering = False
+            await asyncio.to_thread(thread.shutdown, cancel_futures=True)
+        await asyncio.gather(*self._begun, return_exceptions=True)
 
     def _look_ahead(self) -> None:
-        """Prepares the next batch while one is answered, as soon as it is full."""
-        if self._is_answering and self._next is None and len(self._waiting) >= self._size():
-            self._next = self._begin()
+        """Begins a batch once no more prompts come; while one is under way, the next as soon as it is full."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._begun = [task for task in self._begun if not task.done()]
+        is_full = len(self._waiting) >= self._size()
+        if self._waiting and len(self._begun) < 1 + is_full:
+            # a full one begins when all that are asked at once have come
+            self._timer = asyncio.get_running_loop().call_later(0 if is_full else WINDOW_S, self._begin)
 
-    def _begin(self) -> tuple[list[_PendingPrompt], asyncio.Future[Work]] | None:
-        """The one that waits longest and those nearest it in length, the longest first: nobody waits for ever. None: nobody waits."""
+    def _begin(self) -> None:
+        """Takes the one that waits longest and those nearest it in length, the longest first: nobody waits for ever."""
         self._waiting = [waiting for waiting in self._waiting if not waiting.answer.done()]
         if not self._waiting:
-            return None
+            return
         first = self._waiting[0]
         nearest = sorted(self._waiting, key=lambda some: (some is not first, abs(some.length - first.length)))
         batch = sorted(nearest[: self._size()], key=lambda some: -some.length)
         self._waiting = [waiting for waiting in self._waiting if waiting not in batch]
-        prompts, loop = [waiting.prompt for waiting in batch], asyncio.get_running_loop()
-        return batch, loop.run_in_executor(self._threads[0], self._prepare, prompts)
+        task = asyncio.create_task(self._answer(batch))
+        task.add_done_callback(lambda _: self._look_ahead())
+        self._begun.append(task)
+        self._look_ahead()
 
-    async def _answer(self, batch: Sequence[_PendingPrompt], prepared: asyncio.Future[Work]) -> None:
-        loop = asyncio.get_running_loop()
+    async def _answer(self, batch: Sequence[_PendingPrompt]) -> None:
+        prompts, loop = [waiting.prompt for waiting in batch], asyncio.get_running_loop()
         answers: Sequence[Completion | Exception]
         try:
-            answers = await loop.run_in_executor(self._threads[1], await prepared)
+            work = await loop.run_in_executor(self._threads[0], self._prepare, prompts)
+            answers = await loop.run_in_executor(self._threads[1], work)
         except asyncio.CancelledError:
+            for waiting in batch:
+                waiting.answer.cancel()
             raise
         # whatever it is belongs to those who asked; a panic of the tokenizers' library is not even an Exception
         except BaseException as error:

@@ -120,7 +120,7 @@ def _placed(loading: LoadingOptions) -> tuple[Any, str]:
     try:
         device = torch.device(loading.device_map)
     except RuntimeError:
-        _need("accelerate", "device_map")
+        _need("accelerate", "device_map", "quantised", "model_args")
         return loading.device_map, ""
     if device.type == "cuda" and not has_gpu:
         got = f"{loading.device_map}, and it sees no GPU"
@@ -131,16 +131,15 @@ def _placed(loading: LoadingOptions) -> tuple[Any, str]:
 def check_packages(loading: LoadingOptions) -> None:
     """Raises ModelSpecError where models here, or the 4-bit weights asked for, need a package that is not installed."""
     for package in ("torch", "transformers"):
-        if find_spec(package) is None:
-            raise ModelSpecError("model", sentence=f"hf/ needs the package {package}: run {install_command('hf')}")
+        _need(package, "hf/", "hf")
     for package in ("bitsandbytes", "accelerate") if loading.load_in_4bit else ():
-        _need(package, "load_in_4bit")
+        _need(package, "load_in_4bit", "quantised", "model_args")
 
 
-def _need(package: str, option: str) -> None:
+def _need(package: str, what: str, extra: str, argument: str = "model") -> None:
     if find_spec(package) is None:
-        hint = install_command("quantised")
-        raise ModelSpecError("model_args", sentence=f"{option} needs the package {package}: run {hint}") from None
+        hint = install_command(extra)
+        raise ModelSpecError(argument, sentence=f"{what} needs the package {package}: run {hint}") from None
 
 
 def check_parts(name: str, parts: hf_folder.ModelParts, loading: LoadingOptions) -> None:
@@ -149,9 +148,8 @@ def check_parts(name: str, parts: hf_folder.ModelParts, loading: LoadingOptions)
 
     The processors of models of texts are not looked at: torch is loaded for the first question alone.
     """
-    if parts.adapter is not None and find_spec("peft") is None:
-        hint = install_command("lora")
-        raise ModelSpecError("model", sentence=f"hf/{name} is an adapter, which needs the package peft: run {hint}")
+    if parts.adapter is not None:
+        _need("peft", f"hf/{name} is an adapter, which", "lora")
     config = hf_folder.settings(parts.folder, name)
     text = config.get("text_config")
     kind = (text if isinstance(text, dict) else config).get("model_type")
