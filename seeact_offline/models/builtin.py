@@ -167,12 +167,10 @@ _TAG = re.compile(r"[<(]\s*/?(\w+)")
 _MARKUP = re.compile(r"</?\w+|/?>|\bid=\d+")
 _MARKUP_ROUND = re.compile(r"\(\w+|\)|\bid=\d+")
 _STOP_WORDS = frozenset(
-    _WORD.findall(
-        """a all also an and any are as at be but by do for from get i if in into is it its me my near no not of on
-        only or our out over see show so than that the their them then there these this to under up view was what when
-        where which who will with you your button checkbox div false image img input link option radio select selected
-        span src svg text true type"""
-    )
+    """a all also an and any are as at be but by do for from get i if in into is it its me my near no not of on only or our
+    out over see show so than that the their them then there these this to under up view was what when where which who
+    will with you your button checkbox div false image img input link option radio select selected span src svg text true
+    type""".split()
 )
 _INTERACTIVE = frozenset(("a", "button", "input", "select", "textarea"))
 _SUBMITTING = frozenset(("search", "submit", "go", "find", "apply", "continue", "next", "done", "enter"))

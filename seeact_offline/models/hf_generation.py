@@ -20,8 +20,8 @@ from typing import Any
 
 from seeact_offline.models.failures import truncated
 from seeact_offline.models.hf_folder import ModelParts
-from seeact_offline.models.hf_loading import LoadingOptions, chat_template, load_model, load_processor, quiet
-from seeact_offline.models.hf_prompts import EncodedPrompts, InputLimit, Prompt, PromptEncoder
+from seeact_offline.models.hf_loading import LoadingOptions, load_model, load_processor, quiet
+from seeact_offline.models.hf_prompts import EncodedPrompts, Prompt, PromptEncoder
 from seeact_offline.models.provider import ModelOptions
 from seeact_offline.records import CallError, Completion, Usage
 
@@ -52,11 +52,7 @@ class Generator:
         self._ends = frozenset(ends if isinstance(ends, list) else [] if ends is None else [ends])
         if self._tokenizer.pad_token_id is None:
             self._tokenizer.pad_token_id = min(self._ends, default=0)
-        limit = None
-        if loading.max_input_tokens is not None:
-            limit = InputLimit(*map(int, loading.max_input_tokens.split("+")))
-        template = chat_template(name, self._kind, processor)
-        self._encoder = PromptEncoder(name, self._kind, processor, template, loading.max_pixels, limit)
+        self._encoder = PromptEncoder(name, self._kind, processor, loading)
         # a copy, as a tokenizer serves one thread at a time
         self._tokenizer = copy.deepcopy(self._tokenizer)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from seeact_offline.models.hf_folder import first_line
+from seeact_offline.models.hf_loading import LoadingOptions, chat_template
 from seeact_offline.records import ModelSpecError
 
 if TYPE_CHECKING:
@@ -50,42 +51,26 @@ class EncodedPrompts:
     """Tensors by name, padded to the longest prompt."""
 
 
-@dataclass(frozen=True, slots=True)
-class InputLimit:
-    """Most tokens of a question, cut as MindAct's released code does: the page's markup and the rest each at its end."""
-
-    markup: int
-    rest: int
-    """Tokens of the rest, with the one that ends a text."""
-
-
 class PromptEncoder:
     """Turns prompts into tensors. Its methods may be called from several threads."""
 
-    def __init__(
-        self,
-        name: str,
-        kind: str,
-        processor: Any,
-        template: str | None,
-        max_pixels: int | None = None,
-        limit: InputLimit | None = None,
-    ) -> None:
-        """`kind`: image-text, causal or seq2seq. `template`: the chat template; None: turns are named, see `plain`.
-
-        Raises ModelSpecError for a `limit` where prompts are not single texts.
-        """
-        if limit is not None and kind != "seq2seq" and not hasattr(processor, "num_query_tokens"):
+    def __init__(self, name: str, kind: str, processor: Any, loading: LoadingOptions) -> None:
+        """`kind`: image-text, causal or seq2seq. Raises ModelSpecError as `chat_template`, and for a limit of tokens where prompts are not single texts."""
+        self._limit = [int(n) for n in (loading.max_input_tokens or "").split("+") if n]
+        if self._limit and kind != "seq2seq" and not hasattr(processor, "num_query_tokens"):
             wanted = "no max_input_tokens for a model that is not text-to-text; it is for T5 and BLIP-2"
             raise ModelSpecError("model_args", wanted, f"one for hf/{name}")
-        self._name, self._kind, self._processor, self._template = name, kind, processor, template
-        self._tokenizer, self._limit = getattr(processor, "tokenizer", processor), limit
-        is_limited = max_pixels is not None and limit_pixels(processor, max_pixels)
-        self._max_pixels = None if is_limited else max_pixels
+        self._name, self._kind, self._processor = name, kind, processor
+        self._tokenizer, self._template = (
+            getattr(processor, "tokenizer", processor),
+            chat_template(name, kind, processor),
+        )
+        is_limited = loading.max_pixels is not None and limit_pixels(processor, loading.max_pixels)
+        self._max_pixels = None if is_limited else loading.max_pixels
         # tokens that stand for pieces of a picture: the processor counts them, also where a text spells them
         tokens = (getattr(processor, token, None) for token in ("image_token", "video_token"))
         self._places = tuple(map(str, filter(None, tokens)))
-        self._tokens = control_tokens(self._tokenizer, template or "", self._places)
+        self._tokens = control_tokens(self._tokenizer, self._template or "", self._places)
         # a tokenizer of the package tokenizers fails where two threads use it
         self._lock = threading.Lock()
 
@@ -106,9 +91,7 @@ class PromptEncoder:
                 "model", sentence=f"hf/{self._name} reads text alone; use `no_image`, or a model that sees pictures"
             )
         with self._lock:
-            if self._limit is not None:
-                return EncodedPrompts(places, self._cut(some, pictures, self._limit))
-            return EncodedPrompts(places, self._tensors(some, pictures))
+            return EncodedPrompts(places, (self._cut if self._limit else self._tensors)(some, pictures))
 
     def _tensors(self, prompts: Sequence[Prompt], pictures: Sequence[Sequence[Image.Image]]) -> Any:
         texts = [self._rendered(prompt.turns) for prompt in prompts]
@@ -123,8 +106,8 @@ class PromptEncoder:
             options["add_special_tokens"] = False
         return self._processor(text=texts, images=pictures if pictures[0] else None, **options)
 
-    def _cut(self, prompts: Sequence[Prompt], pictures: Sequence[Sequence[Image.Image]], limit: InputLimit) -> Any:
-        """Single texts whose markup and rest are cut apart, as in training. Raises ModelSpecError for conversations."""
+    def _cut(self, prompts: Sequence[Prompt], pictures: Sequence[Sequence[Image.Image]]) -> Any:
+        """Single texts whose markup and rest are each cut at its end, as MindAct's released code does. Raises ModelSpecError for conversations."""
         shown, head, rows = [picture for some in pictures for picture in some], [], []
         if shown:
             # BLIP-2's tokens of a picture come first
@@ -138,8 +121,9 @@ class PromptEncoder:
             turn = prompt.turns[0]
             parts = [self._defused(turn, turn.text[: turn.markup]), self._defused(turn, turn.text[turn.markup :])]
             markup, rest = self._tokenizer(parts, add_special_tokens=False)["input_ids"]
-            end = self._tokenizer.eos_token_id
-            rows.append([*head, *markup[: limit.markup], *rest[: limit.rest - 1], end])
+            # the token that ends a text counts as one of the rest
+            most_markup, most_rest = self._limit[0], self._limit[1] - 1
+            rows.append([*head, *markup[:most_markup], *rest[:most_rest], self._tokenizer.eos_token_id])
         inputs = self._tokenizer.pad({"input_ids": rows}, return_tensors="pt")
         if shown:
             inputs["pixel_values"] = self._processor.image_processor(shown, return_tensors="pt")["pixel_values"]

@@ -16,6 +16,7 @@ from safetensors.torch import load_file
 import seeact_offline as so
 from seeact_offline.dataset import open_split
 from seeact_offline.grounding import MAX_SIDE
+from seeact_offline.models.hf_loading import LoadingOptions
 from seeact_offline.models.hf_prompts import Prompt, PromptEncoder, Turn
 from seeact_offline.pages.screenshots import PagePicture, open_picture
 from seeact_offline.records import CropBox, InputError, Message
@@ -147,7 +148,7 @@ def test_a_batch_is_what_hf_asks_followed_by_the_reply(base: Path, dataset: Path
     turns = [
         Turn(one.role, one.text, one.picture and open_picture(one.picture.encoded()).convert("RGB")) for one in shown
     ]
-    encoder = PromptEncoder("base", "image-text", processor, processor.chat_template)
+    encoder = PromptEncoder("base", "image-text", processor, LoadingOptions())
     asked = encoder.encode([Prompt(tuple(turns))])[0].inputs
     n = asked["input_ids"].shape[1]
     assert torch.equal(batch["input_ids"][:, :n], asked["input_ids"])

@@ -12,6 +12,7 @@ import torch
 from safetensors.torch import load_file
 
 from seeact_offline.dataset import Split
+from seeact_offline.models.hf_loading import LoadingOptions
 from seeact_offline.models.hf_prompts import Prompt, PromptEncoder, Turn
 from seeact_offline.records import InputError, Step
 from seeact_offline.runs import config as configs
@@ -145,7 +146,7 @@ def test_a_batch_is_what_hf_asks_followed_by_the_answer(base: Path, maker: Choic
     batch = DataCollatorForVisionLanguageModeling(processor, completion_only_loss=True)(
         [{name: column[0] for name, column in made.items()}]
     )
-    encoder = PromptEncoder("base", "image-text", processor, processor.chat_template)
+    encoder = PromptEncoder("base", "image-text", processor, LoadingOptions())
     turns = Turn("system", row["system"]), Turn("user", row["question"], picture)
     asked = encoder.encode([Prompt(turns)])[0].inputs
     n = asked["input_ids"].shape[1]
