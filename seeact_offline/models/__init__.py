@@ -128,7 +128,7 @@ def _named_with_provider(spec: str) -> str:
     elif spec.partition("/")[0] in ("", *PROVIDERS):
         return ""
     else:
-        listed = {quote.model.replace("-", ""): quote.model for quote in bundled_prices().quotes}
+        listed = {entry.model.replace("-", ""): entry.model for entry in bundled_prices().prices}
         # OWNER/NAME is a server's model as often as the hub's
         name = listed.get(spec.lower().replace("-", ""), spec)
         meant = [f"openai/{name}", *([f"hf/{spec}"] if "/" in spec else [])]

@@ -20,9 +20,6 @@ from typing import Any
 from seeact_offline.models.provider import Provider
 from seeact_offline.records import CallError, Completion, Model, ModelSpecError, Request, Usage
 
-UNKNOWN_CODE = "not known"
-"""The code of an object or a function of Python that may have changed unnoticed."""
-
 
 class FunctionModel(Model):
     """Asks a function, which is given the request's messages and returns the reply's text, or an awaitable of it."""
@@ -91,7 +88,8 @@ def provider_of_object(given: Any, name: str | None = None, digest: str | None =
     """
     own = getattr(given, "identity", None)
     code = digest or code_of(given)
-    identity = {"model": name or f"python/{name_of_object(given)}", "code": code or UNKNOWN_CODE}
+    # code that may have changed unnoticed is not known
+    identity = {"model": name or f"python/{name_of_object(given)}", "code": code or "not known"}
     return Provider(
         usage=(),
         open=lambda _, options: as_model(given),

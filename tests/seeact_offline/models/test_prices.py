@@ -11,7 +11,7 @@ import pytest
 
 from seeact_offline.models import PROVIDERS
 from seeact_offline.models.bills import Price
-from seeact_offline.models.prices import PriceTable, Quote, bundled_prices, price_of, read_given
+from seeact_offline.models.prices import PriceEntry, PriceTable, Quote, bundled_prices, price_of, read_given
 from seeact_offline.records import InputError
 
 TODAY = "2026-11-23"
@@ -27,29 +27,29 @@ def written(folder: Path, *entries: dict[str, Any]) -> str:
 
 def table(*dated: tuple[str, float]) -> PriceTable:
     """Of one model."""
-    return PriceTable(tuple(Quote("m", Price(prompt, 1.0), day, "test") for day, prompt in dated))
+    return PriceTable(tuple(PriceEntry("m", prompt, 1.0, day) for day, prompt in dated))
 
 
 # --- the bundled table -------------------------------------------------------------------------------------------
 
 
 def test_every_bundled_price_has_a_day_a_source_and_figures_that_make_sense() -> None:
-    for quote in bundled_prices().quotes:
-        assert date.fromisoformat(quote.date) <= date.fromisoformat(TODAY)
-        assert len(quote.source) > 10
+    for entry in bundled_prices().prices:
+        assert date.fromisoformat(entry.date) <= date.fromisoformat(TODAY)
+        assert len(entry.source) > 10
         # replies cost more than prompts, and prompts seen before less
-        assert 0 < quote.price.prompt < quote.price.completion
-        assert quote.cached is None or 0 < quote.cached < quote.price.prompt
+        assert 0 < entry.prompt < entry.completion
+        assert entry.cached is None or 0 < entry.cached < entry.prompt
 
 
 def test_no_bundled_price_is_there_twice() -> None:
-    places = [(quote.model, quote.date) for quote in bundled_prices().quotes]
+    places = [(entry.model, entry.date) for entry in bundled_prices().prices]
     assert len(places) == len(set(places))
 
 
 @pytest.mark.parametrize("family", ["gpt-", "claude-", "gemini-"])
 def test_it_knows_models_of_all_three_providers(family: str) -> None:
-    assert any(quote.model.startswith(family) for quote in bundled_prices().quotes)
+    assert any(entry.model.startswith(family) for entry in bundled_prices().prices)
 
 
 # --- which price -------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ def test_two_numbers_are_a_price_of_any_model() -> None:
 def test_a_file_takes_the_place_of_the_bundled_table(tmp_path: Path) -> None:
     given = read_given(written(tmp_path, {**ENTRY, "cached": 0.5, "source": "our contract"}))
     quote = price_of("openai/m", given, TODAY)
-    assert quote == Quote("m", Price(1.0, 2.0), "2026-01-01", "our contract", 0.5)
+    assert quote == Quote("m", Price(1.0, 2.0), "2026-01-01", "our contract")
     assert price_of("openai/gpt-4o", given, TODAY) is None
 
 
