@@ -241,16 +241,18 @@ class Batches:
 
     def _look_ahead(self) -> None:
         """Begins a batch once no more prompts come; while one is under way, the next as soon as it is full."""
-        if self._timer is not None:
-            self._timer.cancel()
         self._begun = [task for task in self._begun if not task.done()]
-        is_full = len(self._waiting) >= self._size()
-        if self._waiting and len(self._begun) < 1 + is_full:
-            # a full one begins when all that are asked at once have come
-            self._timer = asyncio.get_running_loop().call_later(0 if is_full else WINDOW_S, self._begin)
+        is_full, loop = len(self._waiting) >= self._size(), asyncio.get_running_loop()
+        # a full one begins when those that are asked at once have come, and no later for what comes meanwhile
+        if self._timer is not None and self._timer.when() > loop.time():
+            self._timer.cancel()
+            self._timer = None
+        if self._timer is None and self._waiting and len(self._begun) < 1 + is_full:
+            self._timer = loop.call_later(0 if is_full else WINDOW_S, self._begin)
 
     def _begin(self) -> None:
         """Takes the one that waits longest and those nearest it in length, the longest first: nobody waits for ever."""
+        self._timer = None
         self._waiting = [waiting for waiting in self._waiting if not waiting.answer.done()]
         if not self._waiting:
             return
