@@ -16,7 +16,7 @@ from typing import Any
 
 from seeact_offline.files.extensions import Doors, entry_point_names, load_named
 from seeact_offline.models.bills import Price
-from seeact_offline.models.function import OwnModel, name_of_object, provider_of_object
+from seeact_offline.models.function import ObjectModel, name_of_object, provider_of_object
 from seeact_offline.models.image_tokens import ImageRule
 from seeact_offline.models.prices import bundled_prices
 from seeact_offline.models.provider import ModelOptions, Provider, version_of
@@ -77,7 +77,7 @@ class ModelSource:
         """Raises ModelSpecError, and InputError for a file of kept replies that cannot be used."""
         opened = self.provider.open(self.name, options)
         # a provider outside the package may open any object with `complete`
-        model = opened if isinstance(opened, Model) else OwnModel(opened)
+        model = opened if isinstance(opened, Model) else ObjectModel(opened)
         if self.provider.is_free:
             return model
         from seeact_offline.models.client import ModelClient
@@ -128,7 +128,7 @@ def _named_with_provider(spec: str) -> str:
     elif spec.partition("/")[0] in ("", *PROVIDERS):
         return ""
     else:
-        listed = {quote.model.replace("-", ""): quote.model for quote in bundled_prices().quotes}
+        listed = {entry.model.replace("-", ""): entry.model for entry in bundled_prices().prices}
         # OWNER/NAME is a server's model as often as the hub's
         name = listed.get(spec.lower().replace("-", ""), spec)
         meant = [f"openai/{name}", *([f"hf/{spec}"] if "/" in spec else [])]

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from seeact_offline.models.provider import ModelOptions, Provider
 from seeact_offline.records import Completion, Message, Model, ModelSpecError, Operation, Request, Usage, letter
@@ -21,11 +22,9 @@ _FREE = Usage(calls=1)
 
 def open_builtin(name: str, options: ModelOptions | None = None) -> LexicalModel | OracleModel:
     """The model of this name, which uses no options. Raises ModelSpecError for a name that is not one of MODELS."""
-    model = MODELS.get(name)
-    if model is None:
-        known = ", ".join(f"builtin/{known}" for known in MODELS)
-        raise ModelSpecError("model", f"one of {known}", f"builtin/{name}")
-    return model()
+    if name not in MODELS:
+        raise ModelSpecError("model", f"one of {', '.join(f'builtin/{model}' for model in MODELS)}", f"builtin/{name}")
+    return MODELS[name]()
 
 
 class OracleModel(Model):
@@ -56,34 +55,32 @@ class LexicalModel(Model):
         """The lines that the last message asks for (final ones, or `Answer:`), else one sentence."""
         prompt = Prompt.read(request.messages)
         asked = next((m.text for m in reversed(request.messages) if m.role == "user"), "")
-        if prompt.options:
-            place, operation = choose(prompt)
-            is_none = place == len(prompt.options) - 1
-            named = letter(place) if not prompt.none_first else "A" if is_none else letter(place + 1)
-            if not _ASKS_ANSWER.search(asked):
-                return Completion(_final(named, operation), _FREE)
-            lines = [f"Answer: {named}.", f"Action: {operation.op}", f"Value: {' '.join(operation.value.splitlines())}"]
-            return Completion(
-                "\n".join(lines[:1] if is_none else lines[:2] if operation.op == "CLICK" else lines), _FREE
-            )
         rules = next((m.text for m in request.messages if m.role == "system"), "")
-        if _ASKS_LABEL.search(rules):
-            return Completion(_labelled(prompt, asked, is_fenced="```" in rules), _FREE)
-        if _ASKS_ATTRIBUTES.search(asked):
-            return Completion(_described(prompt), _FREE)
-        if _ASKS_FINAL.search(asked):
-            return Completion(_final(_middle(asked), Operation("CLICK")), _FREE)
-        left = ", ".join(sorted(prompt.wanted)) or "nothing in particular"
-        return Completion(f"The next target should have to do with: {left}.", _FREE)
+        if prompt.none is not None:
+            place, operation = choose(prompt) or (None, Operation("CLICK"))
+            label = letter(prompt.none if place is None else place + (prompt.none == 0))
+            if _ASKS_ANSWER.search(asked):
+                lines = f"Answer: {label}.", f"Action: {operation.op}", f"Value: {operation.value}"
+                text = "\n".join(lines[: 1 if place is None else 2 if operation.op == "CLICK" else 3])
+            else:
+                text = _final(label, operation)
+        elif _ASKS_LABEL.search(rules):
+            text = _labelled(prompt, asked, is_fenced="```" in rules)
+        elif _ASKS_ATTRIBUTES.search(asked):
+            text = _described(prompt)
+        elif _ASKS_FINAL.search(asked):
+            text = _final(_middle(asked), Operation("CLICK"))
+        else:
+            text = f"The next target should have to do with: {', '.join(sorted(prompt.wanted)) or 'nothing in particular'}."
+        return Completion(text, _FREE)
 
 
 MODELS: dict[str, Callable[[], LexicalModel | OracleModel]] = {"lexical": LexicalModel, "oracle": OracleModel}
 
 
 def _final(element: str, operation: Operation) -> str:
-    """The final lines, as prompts ask for them; a value's line breaks would end its line."""
-    value = " ".join(operation.value.splitlines()) or "None"
-    return f"ELEMENT: {element}\nACTION: {operation.op}\nVALUE: {value}"
+    """The final lines, as prompts ask for them."""
+    return f"ELEMENT: {element}\nACTION: {operation.op}\nVALUE: {operation.value or 'None'}"
 
 
 # --- labelled lines ---
@@ -101,24 +98,22 @@ def _labelled(prompt: Prompt, asked: str, is_fenced: bool) -> str:
     """An action on the best of the labelled lines, between backticks or behind `Action:`; a scroll where none is any good."""
     lines = _LABELLED.findall(asked.replace(";\t", "\n"))
     kinds = [match[1].lower() if (match := _KIND.match(text)) else "" for _, text in lines]
-    options = [Option(_TAGS.get(kind, kind), text) for kind, (_, text) in zip(kinds, lines, strict=True)]
-    done = [past for line in asked.split("\n") if (past := _last_action(line)) is not None]
-    place, operation = choose(replace(prompt, options=(*options, Option("", "")), history=(*prompt.history, *done)))
-    value = " ".join(operation.value.splitlines())
-    if place == len(options):
+    options = tuple(Option(_TAGS.get(kind, kind), text) for kind, (_, text) in zip(kinds, lines, strict=True))
+    history = [*prompt.history]
+    for line in asked.split("\n"):
+        # such as `Previous action: click [3] where [3] is Home`
+        *before, element = _WHERE.split(line)
+        if actions := [action for part in before for action in _ACTION.findall(part)]:
+            history.append(PastAction(words(element), actions[-1].upper(), ""))
+    place, operation = choose(replace(prompt, options=options, history=tuple(history))) or (None, Operation("CLICK"))
+    if place is None:
         action = "scroll [down]" if is_fenced else "Scroll [WINDOW]; [down]"
     elif operation.op == "CLICK":
         action = f"{'click' if is_fenced else 'Click'} [{lines[place][0]}]"
     else:
-        action = f"type [{lines[place][0]}] [{value}]" if is_fenced else f"Type [{lines[place][0]}]; [{value}]"
+        label, value = lines[place][0], operation.value
+        action = f"type [{label}] [{value}]" if is_fenced else f"Type [{label}]; [{value}]"
     return f"```{action}```" if is_fenced else f"Thought: It shares words with the task.\nAction: {action}"
-
-
-def _last_action(line: str) -> PastAction | None:
-    """The last action that a line such as `Previous action: click [3] where [3] is Home` names; None for any other line."""
-    place = next(reversed([*_WHERE.finditer(line)]), None)
-    action = next(reversed([*_ACTION.finditer(line, 0, place.start())]), None) if place else None
-    return PastAction(words(line[place.end() :]), action[1].upper(), "") if place and action else None
 
 
 # --- without options ---
@@ -147,17 +142,13 @@ def _middle(asked: str) -> str:
 
 def _described(prompt: Prompt) -> str:
     """A guess at an element: after typing the button that sends the form, else the first name that the task still has."""
-    if prompt.history and prompt.history[-1].op == "TYPE":
+    if prompt.has_typed:
         kind, text = "BUTTON", "Search"
     else:
-        fresh = [span for span in _spans(prompt.task) if not words(span.text) <= prompt.used]
-        name = _SMALL_WORD.sub("", fresh[0].text) if fresh else ""
-        text = name or " ".join(
-            [word for word in _WORD.findall(prompt.task) if _stem(word.lower()) in prompt.wanted][:3]
-        )
-        kind = "LINK"
-    if not text:
-        return "ELEMENT: None\nELEMENT TYPE: None\nELEMENT TEXT: None\nACTION: CLICK\nVALUE: None"
+        name = next((span.text for span in _spans(prompt.task) if not words(span.text) <= prompt.used), "")
+        others = [word for word in _WORD.findall(prompt.task) if _stem(word.lower()) in prompt.wanted]
+        text = _SMALL_WORD.sub("", name) or " ".join(others[:3])
+        kind, text = ("LINK", text) if text else ("None", "None")
     return f"ELEMENT: {text}\nELEMENT TYPE: {kind}\nELEMENT TEXT: {text}\nACTION: CLICK\nVALUE: None"
 
 
@@ -176,20 +167,17 @@ _TAG = re.compile(r"[<(]\s*/?(\w+)")
 _MARKUP = re.compile(r"</?\w+|/?>|\bid=\d+")
 _MARKUP_ROUND = re.compile(r"\(\w+|\)|\bid=\d+")
 _STOP_WORDS = frozenset(
-    _WORD.findall(
-        """a all also an and any are as at be but by do for from get i if in into is it its me my near no not of on
-        only or our out over see show so than that the their them then there these this to under up view was what when
-        where which who will with you your button checkbox div false image img input link option radio select selected
-        span src svg text true type"""
-    )
+    """a all also an and any are as at be but by do for from get i if in into is it its me my near no not of on only or our
+    out over see show so than that the their them then there these this to under up view was what when where which who
+    will with you your button checkbox div false image img input link option radio select selected span src svg text true
+    type""".split()
 )
 _INTERACTIVE = frozenset(("a", "button", "input", "select", "textarea"))
 _SUBMITTING = frozenset(("search", "submit", "go", "find", "apply", "continue", "next", "done", "enter"))
 _NOT_TYPED = frozenset(("checkbox", "radio", "submit", "button", "reset", "image", "file"))
 
 
-@dataclass(frozen=True, slots=True)
-class PastAction:
+class PastAction(NamedTuple):
     """One action of the history."""
 
     words: frozenset[str]
@@ -225,29 +213,34 @@ class Prompt:
     task: str
     history: tuple[PastAction, ...]
     options: tuple[Option, ...]
-    """The last is "none of them"; empty where nothing is to be chosen."""
-    none_first: bool = False
-    """True if "none of them" was the first option of the message."""
+    """Without "none of them"."""
+    none: int | None
+    """The place of "none of them" among the options as offered, the first or the last; None where nothing is to be chosen."""
 
     @classmethod
     def read(cls, messages: Sequence[Message]) -> Prompt:
         shown = [m.text for m in messages if m.role == "user"]
-        told = [m.text for m in messages if m.role == "system"]
+        rules = [m.text for m in messages if m.role == "system"]
         options = _options(shown[-1] if shown else "")
         # the others are examples, each with a task of its own
         if shown and _TASK_LINE.search(shown[-1]) and (options or _LABELLED.search(shown[-1])):
             shown = shown[-1:]
-        none_first = bool(options) and _NONE_OF.match(options[0].text) is not None
-        if none_first:
-            options = (*options[1:], options[0])
-        task = next((match for text in [*shown, *told] if (match := _TASK.search(text))), None)
-        history = [
+        none = len(options) - 1 if options else None
+        if options and _NONE_OF.match(options[0].text):
+            none = 0
+        task = next((match for text in [*shown, *rules] if (match := _TASK.search(text))), None)
+        history = tuple(
             PastAction(words(match["text"]), match["op"].upper(), (match["value"] or "").strip())
             for text in shown
             for match in _DONE.finditer(text)
-        ]
-        named = "" if task is None else str(task["rest"] or task["below"] or "").strip()
-        return cls(named, tuple(history), options, none_first)
+        )
+        elements = tuple(option for place, option in enumerate(options) if place != none)
+        return cls("" if task is None else str(task["rest"] or task["below"] or "").strip(), history, elements, none)
+
+    @property
+    def has_typed(self) -> bool:
+        """The last action was typing: people press the button that sends the form next."""
+        return bool(self.history) and self.history[-1].op == "TYPE"
 
     @cached_property
     def used(self) -> frozenset[str]:
@@ -262,8 +255,7 @@ class Prompt:
 
 def words(text: str) -> frozenset[str]:
     """Lower-case stems without stop words. The stem only drops a plural s."""
-    found = (word for word in _WORD.findall(text.lower()) if word not in _STOP_WORDS)
-    return frozenset(_stem(word) for word in found)
+    return frozenset(_stem(word) for word in _WORD.findall(text.lower()) if word not in _STOP_WORDS)
 
 
 def _stem(word: str) -> str:
@@ -279,39 +271,33 @@ def _options(text: str) -> tuple[Option, ...]:
         if match is None or match["letter"] != letter(len(run)):
             run = []
         if match is not None and match["letter"] == letter(len(run)):
-            text = match["text"] or ""
-            tag = _TAG.match(text)
-            run.append(Option(tag[1].lower() if tag else "", text.strip()))
-        if len(run) > len(longest):
-            longest = list(run)
+            offered = match["text"] or ""
+            tag = _TAG.match(offered)
+            run.append(Option(tag[1].lower() if tag else "", offered.strip()))
+        longest = max(longest, run, key=len)
     return tuple(longest)
 
 
 # --- choosing ---
 
 
-def choose(prompt: Prompt) -> tuple[int, Operation]:
-    """The place of the option with the highest score above 0, the first of equals, and what to do with it."""
-    none = len(prompt.options) - 1
-    elements = prompt.options[:none]
+def choose(prompt: Prompt) -> tuple[int, Operation] | None:
+    """The place of the option with the highest score above 0, the first of equals, and what to do with it; None: none has one."""
     # inverse document frequency over the options: what all of them say distinguishes none
-    counts = Counter(word for option in elements for word in option.words)
-    weights = {word: math.log(1 + none / count) for word, count in counts.items()}
-    scores = [score(prompt, option, weights) for option in elements]
-    best = max(range(none), key=scores.__getitem__, default=none)
-    if best == none or scores[best] <= 0:
-        return none, Operation("CLICK")
-    return best, act(prompt, prompt.options[best])
+    counts = Counter(word for option in prompt.options for word in option.words)
+    weights = {word: math.log(1 + len(prompt.options) / count) for word, count in counts.items()}
+    scores = [score(prompt, option, weights) for option in prompt.options]
+    best = max(scores, default=0.0)
+    return (scores.index(best), act(prompt, prompt.options[scores.index(best)])) if best > 0 else None
 
 
 def score(prompt: Prompt, option: Option, weights: dict[str, float]) -> float:
     """Shared words by weight, less for elements already dealt with, more for those that people operate."""
     # fsum: sets have no order, and a rounding error must not decide between equals
     shared = math.fsum(weights[word] for word in option.words & prompt.wanted)
-    # after typing, people press the button that sends the form; it says little else
     is_pressed = option.tag in ("button", "a") or "submit" in option.raw_words
-    has_typed = bool(prompt.history) and prompt.history[-1].op == "TYPE"
-    if has_typed and is_pressed and option.words and option.words <= _SUBMITTING:
+    # such a button says little else
+    if prompt.has_typed and is_pressed and option.words and option.words <= _SUBMITTING:
         shared += 2 * max(weights.values())
     if shared == 0:
         return 0.0
@@ -325,7 +311,8 @@ def act(prompt: Prompt, option: Option) -> Operation:
     is_typed = option.tag == "textarea" or (option.tag == "input" and not option.raw_words & _NOT_TYPED)
     is_list = option.tag == "select" or option.raw_words & {"combobox", "listbox"}
     value = _value(prompt, option) if is_list or is_typed else ""
-    return Operation("SELECT" if is_list else "TYPE", value) if value else Operation("CLICK")
+    # a line break would end the line of the value
+    return Operation("SELECT" if is_list else "TYPE", " ".join(value.splitlines())) if value else Operation("CLICK")
 
 
 # --- values ---
@@ -338,8 +325,7 @@ _SPAN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A part of the task that may be a value."""
 
     text: str

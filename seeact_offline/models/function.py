@@ -20,9 +20,6 @@ from typing import Any
 from seeact_offline.models.provider import Provider
 from seeact_offline.records import CallError, Completion, Model, ModelSpecError, Request, Usage
 
-UNKNOWN_CODE = "not known"
-"""The code of an object or a function of Python that may have changed unnoticed."""
-
 
 class FunctionModel(Model):
     """Asks a function, which is given the request's messages and returns the reply's text, or an awaitable of it."""
@@ -46,49 +43,42 @@ class FunctionModel(Model):
             text = await asyncio.to_thread(call)
             if inspect.isawaitable(text):
                 text = await text
-        if not isinstance(text, str):
-            raise CallError("api_error", f"expected a text from the model, got a {type(text).__name__}")
-        if not text.strip():
+        # `call_model` refuses what is no text
+        if isinstance(text, str) and not text.strip():
             raise CallError("empty_reply", "the model gave no text", Usage(calls=1))
         return Completion(text, Usage(calls=1))
 
 
-class BorrowedModel(Model):
-    """A caller's own object with `complete`: used again by the next run, so closing it is the caller's business. It is given requests, and
-    never the truth."""
+class ObjectModel(Model):
+    """An object with `complete`. It is given requests, and never the truth."""
 
-    def __init__(self, given: Any) -> None:
-        self._given = given
+    def __init__(self, wrapped: Any, is_own: bool = True) -> None:
+        """`is_own`: made for the run, and closed with it. A caller's is used again by the next run, so closing it is the caller's business."""
+        self._wrapped, self._is_own = wrapped, is_own
 
     async def complete(self, request: Request) -> Completion:
-        return await self._given.complete(request)  # type: ignore[no-any-return]
-
-
-class OwnModel(BorrowedModel):
-    """An object with `complete` that was made for the run, and is closed with it."""
+        return await self._wrapped.complete(request)  # type: ignore[no-any-return]
 
     @property
     def identity(self) -> Mapping[str, object] | None:
-        return getattr(self._given, "identity", None)
+        return getattr(self._wrapped, "identity", None) if self._is_own else None
 
     async def aclose(self) -> None:
-        await self._given.aclose()
+        if self._is_own:
+            await self._wrapped.aclose()
 
 
 def as_model(given: Any) -> Model:
     """A model from an object with `complete`, a class of one, or a function. Raises ModelSpecError for anything else."""
     if isinstance(given, type):
-        given = given()
-        return OwnModel(given) if hasattr(given, "complete") else as_model(given)
+        made = given()
+        return ObjectModel(made) if hasattr(made, "complete") else as_model(made)
     if hasattr(given, "complete"):
-        return BorrowedModel(given)
+        return ObjectModel(given, is_own=False)
     if callable(given):
         return FunctionModel(given)
-    raise ModelSpecError(
-        "model",
-        "PROVIDER/NAME, FILE.py:NAME, an object with `complete` or a function from messages to text",
-        f"a {type(given).__name__}",
-    )
+    wanted = "PROVIDER/NAME, FILE.py:NAME, an object with `complete` or a function from messages to text"
+    raise ModelSpecError("model", wanted, f"a {type(given).__name__}")
 
 
 def provider_of_object(given: Any, name: str | None = None, digest: str | None = None) -> Provider:
@@ -98,7 +88,8 @@ def provider_of_object(given: Any, name: str | None = None, digest: str | None =
     """
     own = getattr(given, "identity", None)
     code = digest or code_of(given)
-    identity = {"model": name or f"python/{name_of_object(given)}", "code": code or UNKNOWN_CODE}
+    # code that may have changed unnoticed is not known
+    identity = {"model": name or f"python/{name_of_object(given)}", "code": code or "not known"}
     return Provider(
         usage=(),
         open=lambda _, options: as_model(given),
@@ -157,34 +148,31 @@ def _described(function: Any, seen: list[object]) -> list[str]:
         return [inspect.getsource(function)]
     if not isinstance(function, FunctionType):
         raise _NotKnown
-    if any(function is one for one in seen):
+    if any(function is earlier for earlier in seen):
         return [function.__qualname__]
     seen.append(function)
     source, code = _source(function.__code__), function.__code__
-    changed = _changed_names(source)
-    defaults, closed = function.__defaults__ or (), zip(code.co_freevars, function.__closure__ or (), strict=True)
-    parameters = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
-    held = dict(zip(parameters, defaults, strict=True)) | (function.__kwdefaults__ or {})
-    held |= {name: cell.cell_contents for name, cell in closed}
-    said = [ast.unparse(source), *(f"{name} = {_value(held[name], seen)}" for name in sorted(held.keys() - changed))]
-    used = _global_names(code) & function.__globals__.keys() - changed
-    for name in sorted(used):
+    changed, defaults = _changed_names(source), function.__defaults__ or ()
+    held = dict(zip(code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount], defaults, strict=True))
+    held |= function.__kwdefaults__ or {}
+    held |= {name: cell.cell_contents for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)}
+    lines = [ast.unparse(source), *(f"{name} = {_value(held[name], seen)}" for name in sorted(held.keys() - changed))]
+    for name in sorted(_global_names(code) & function.__globals__.keys() - changed):
         # clients and other objects are no part of its code
         with suppress(_NotKnown):
-            said.append(f"{name} = {_value(function.__globals__[name], seen)}")
-    return said
+            lines.append(f"{name} = {_value(function.__globals__[name], seen)}")
+    return lines
 
 
 def _value(value: object, seen: list[object]) -> str:
     """Raises _NotKnown."""
     if isinstance(value, _PLAIN):
         return repr(value)
-    if isinstance(value, list | tuple):
-        return f"{type(value).__name__}({', '.join(_value(one, seen) for one in value)})"
-    if isinstance(value, set | frozenset):
-        return f"set({', '.join(sorted(_value(one, seen) for one in value))})"
+    if isinstance(value, list | tuple | set | frozenset):
+        parts = [_value(part, seen) for part in value]
+        return f"{type(value).__name__}({', '.join(parts if isinstance(value, list | tuple) else sorted(parts))})"
     if isinstance(value, Mapping):
-        return f"dict({', '.join(f'{_value(name, seen)}: {_value(held, seen)}' for name, held in value.items())})"
+        return f"dict({', '.join(_value(pair, seen) for pair in value.items())})"
     if isinstance(value, ModuleType):
         return value.__name__
     if isinstance(value, FunctionType | type):
@@ -199,50 +187,46 @@ def _value(value: object, seen: list[object]) -> str:
 def _source(code: CodeType) -> _Source:
     """The node of this code. Raises _NotKnown where several of a line could be it, OSError where the source is missing."""
     lines, _ = inspect.findsource(code)
-    found: list[_Source] = [
+    nodes: list[_Source] = [
         node
         for node in ast.walk(_parsed("".join(lines)))
         if isinstance(node, _Source)
         and getattr(node, "name", "<lambda>") == code.co_name
-        and min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))]) == code.co_firstlineno
+        and min([node.lineno, *(part.lineno for part in getattr(node, "decorator_list", ()))]) == code.co_firstlineno
     ]
-    if len(found) > 1:
+    if len(nodes) > 1:
         # lambdas of one line: the place of the result tells which
-        places = set(code.co_positions())
-        found = [
-            node
-            for node in found
-            if isinstance(node, ast.Lambda)
-            and (node.body.lineno, node.body.end_lineno, node.body.col_offset, node.body.end_col_offset) in places
-        ]
-    if len(found) != 1:
+        places, sides = set(code.co_positions()), ("lineno", "end_lineno", "col_offset", "end_col_offset")
+        bodies = ((node, node.body) for node in nodes if isinstance(node, ast.Lambda))
+        nodes = [node for node, body in bodies if tuple(getattr(body, side) for side in sides) in places]
+    if len(nodes) != 1:
         raise _NotKnown
-    return found[0]
+    return nodes[0]
 
 
 _parsed = functools.lru_cache(64)(ast.parse)
 
 
 def _global_names(code: CodeType) -> frozenset[str]:
-    inner = [one for one in code.co_consts if isinstance(one, CodeType)]
-    return frozenset(code.co_names).union(*map(_global_names, inner))
+    inner = [_global_names(part) for part in code.co_consts if isinstance(part, CodeType)]
+    return frozenset(code.co_names).union(*inner)
 
 
 def _changed_names(source: _Source) -> frozenset[str]:
     """Names whose values the function changes: by assignment, by a method that does, by `next`, or by `with`, as a lock."""
-    found = set()
+    names: set[str] = set()
     for node in ast.walk(source):
         if isinstance(node, ast.Nonlocal | ast.Global):
-            found.update(node.names)
+            names.update(node.names)
         elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
-            found.add(_root(node))
+            names.add(_root(node))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MUTATORS:
-            found.add(_root(node.func.value))
+            names.add(_root(node.func.value))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "next":
-            found.update(_root(one) for one in node.args[:1])
+            names.update(map(_root, node.args[:1]))
         elif isinstance(node, ast.withitem):
-            found.add(_root(node.context_expr))
-    return frozenset(found)
+            names.add(_root(node.context_expr))
+    return frozenset(names)
 
 
 def _root(node: ast.expr) -> str:

@@ -49,16 +49,15 @@ class ModelParts(NamedTuple):
     @property
     def processor(self) -> Path:
         """The folder of the tokenizer or processor: an adapter may bring its own."""
-        brings = self.adapter is not None and (self.adapter / "tokenizer_config.json").is_file()
-        return self.adapter if self.adapter is not None and brings else self.folder
+        adapter = self.adapter
+        return adapter if adapter is not None and (adapter / "tokenizer_config.json").is_file() else self.folder
 
 
 def find_parts(name: str) -> ModelParts:
     """The folder of a whole model, or that of an adapter with its base's. Raises ModelSpecError as `find_folder` does."""
     folder = _located(name)
     if not (folder / ADAPTER).is_file() or holds_weights(folder):
-        _check(folder, name)
-        return ModelParts(folder)
+        return ModelParts(_checked(folder, name))
     base = _base_of(folder, name)
     try:
         return ModelParts(find_folder(base), folder)
@@ -71,24 +70,28 @@ def find_folder(name: str) -> Path:
 
     Raises ModelSpecError where there is neither, or what is there is no whole model that may be loaded.
     """
-    folder = _located(name)
-    _check(folder, name)
-    return folder
+    return _checked(_located(name), name)
 
 
 def _located(name: str) -> Path:
     folder = Path(os.path.expanduser(name))
     if folder.suffix == GGUF and folder.is_file():
         raise _is_gguf(name, name)
-    return folder if name and folder.is_dir() else _snapshot(name)
+    if name and folder.is_dir():
+        return folder
+    if not hub.is_spec(name):
+        raise ModelSpecError(
+            "model", "hf/ with a model's folder or a hub id OWNER/NAME", f"{name or 'nothing'}, which is no folder"
+        )
+    with hub.errors_as(ModelSpecError, "model"):
+        return hub.model_folder(name, SETTINGS, WEIGHTS, PICKLED, (ADAPTER_WEIGHTS,))
 
 
 def _base_of(adapter: Path, name: str) -> str:
     """The name of the base in an adapter's settings. Raises ModelSpecError for an adapter that may not be loaded."""
-    content = _json(adapter / ADAPTER, name)
-    entries = content if isinstance(content, dict) else {}
+    entries = settings(adapter, name, ADAPTER)
     kind, base, revision = (entries.get(key) for key in ("peft_type", "base_model_name_or_path", "revision"))
-    if kind != "LORA" or not isinstance(base, str) or not base:
+    if kind != "LORA" or not (isinstance(base, str) and base):
         wanted = f"a LORA with the name of its base in the {ADAPTER} of hf/{name}"
         raise ModelSpecError("model", wanted, f"peft_type {kind!r:.80} and base_model_name_or_path {base!r:.80}")
     # peft imports the module that stands beside it
@@ -99,21 +102,24 @@ def _base_of(adapter: Path, name: str) -> str:
     return f"{base}@{revision}" if revision else base
 
 
-def settings(folder: Path, name: str) -> dict[str, Any]:
-    """Its config.json. Raises ModelSpecError."""
-    content = _json(folder / "config.json", name)
+def settings(folder: Path, name: str, file: str = "config.json") -> dict[str, Any]:
+    """Reads a file of settings. Raises ModelSpecError for one that is no object of JSON."""
+    try:
+        content = read_json(read_regular(folder / file, MAX_JSON_BYTES))
+    except (OSError, FormatError) as error:
+        raise ModelSpecError("model", f"a readable {file} in hf/{name}", first_line(error)) from None
     if not isinstance(content, dict):
-        raise ModelSpecError("model", f"an object in the config.json of hf/{name}", f"a {type(content).__name__}")
+        raise ModelSpecError("model", f"an object in the {file} of hf/{name}", f"a {type(content).__name__}")
     return content
 
 
 def picture_settings(folder: Path, name: str) -> dict[str, Any]:
     """The settings of its pictures' processor, wherever they stand; empty where there are none. Raises ModelSpecError."""
-    whole = _json(folder / PROCESSOR, name) if (folder / PROCESSOR).is_file() else {}
-    found = whole.get("image_processor") if isinstance(whole, dict) else None
-    if not found and (folder / PICTURES).is_file():
-        found = _json(folder / PICTURES, name)
-    return found if isinstance(found, dict) else {}
+    whole = settings(folder, name, PROCESSOR) if (folder / PROCESSOR).is_file() else {}
+    part = whole.get("image_processor")
+    if not part and (folder / PICTURES).is_file():
+        return settings(folder, name, PICTURES)
+    return part if isinstance(part, dict) else {}
 
 
 def settings_files(folder: Path) -> list[Path]:
@@ -127,10 +133,10 @@ def digest(folder: Path) -> str:
     Copying a folder does not change it, training does, and only some megabytes of a large model are read. Two models that
     differ nowhere in the beginning of any tensor are taken for one. A pickled file counts as a whole. Raises ModelSpecError for a file that is no safetensors.
     """
-    found = hashlib.sha256()
+    content = hashlib.sha256()
     for path in _matching(folder, SETTINGS):
-        found.update(f"{path.name}\0{path.stat().st_size}\0".encode())
-        found.update(path.read_bytes())
+        content.update(f"{path.name}\0{path.stat().st_size}\0".encode())
+        content.update(path.read_bytes())
     for path in _matching(folder, (*WEIGHTS, ADAPTER_WEIGHTS)):
         try:
             with path.open("rb") as file:
@@ -138,21 +144,21 @@ def digest(folder: Path) -> str:
                 if length > MAX_JSON_BYTES:
                     raise ValueError(f"a header of {length} bytes")
                 header = file.read(length)
-                found.update(header)
+                content.update(header)
                 tensors = {name: entry for name, entry in json.loads(header).items() if name != "__metadata__"}
                 for name in sorted(tensors):
                     begin, end = tensors[name]["data_offsets"]
                     file.seek(8 + length + begin)
-                    found.update(file.read(min(SAMPLE_BYTES, end - begin)))
+                    content.update(file.read(min(SAMPLE_BYTES, end - begin)))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error, RecursionError) as error:
             raise ModelSpecError("model", f"a safetensors file as {path}", f"{type(error).__name__}: {error}") from None
     if not has_safetensors(folder):
         for path in _matching(folder, PICKLED):
-            found.update(f"{path.name}\0{cached_file_digest(path)}".encode())
-    return found.hexdigest()
+            content.update(f"{path.name}\0{cached_file_digest(path)}".encode())
+    return content.hexdigest()
 
 
-def _check(folder: Path, name: str) -> None:
+def _checked(folder: Path, name: str) -> Path:
     if not holds_weights(folder) and (files := _matching(folder, (f"*{GGUF}",))):
         raise _is_gguf(name, str(files[0]))
     if (folder / ADAPTER).exists():
@@ -165,9 +171,9 @@ def _check(folder: Path, name: str) -> None:
         if kernel or (key in _ELSEWHERE and value is not None):
             wanted = f"a config.json of hf/{name} that names no further files or code"
             raise ModelSpecError("model", wanted, f"{key} {str(value)!r:.80}")
-    missing = _missing_weights(folder, name)
-    if missing:
+    if missing := _missing_weights(folder, name):
         raise ModelSpecError("model", f"weights of hf/{name} as safetensors, or as tensors in {PICKLED[0]}", missing)
+    return folder
 
 
 def has_safetensors(folder: Path) -> bool:
@@ -177,36 +183,22 @@ def has_safetensors(folder: Path) -> bool:
 
 def holds_weights(folder: Path) -> bool:
     """True for a folder with weights of any kind, whole or not."""
-    return any((folder / name).exists() for name in (INDEX, PICKLED_INDEX)) or bool(
-        _matching(folder, (*WEIGHTS, *PICKLED))
-    )
+    return bool(_matching(folder, (INDEX, PICKLED_INDEX, *WEIGHTS, *PICKLED)))
 
 
 def _missing_weights(folder: Path, name: str) -> str:
     """The file that is lacking, for people; empty where none is."""
-    safe = has_safetensors(folder)
-    kinds, index = (WEIGHTS, INDEX) if safe else (PICKLED, PICKLED_INDEX)
+    kinds, index = (WEIGHTS, INDEX) if has_safetensors(folder) else (PICKLED, PICKLED_INDEX)
     if (folder / kinds[0]).is_file():
         return ""
     if not (folder / index).is_file():
         return f"neither model.safetensors nor {INDEX} nor {PICKLED[0]}"
-    content = _json(folder / index, name)
-    named = content.get("weight_map") if isinstance(content, dict) else None
-    files = {str(value) for value in named.values()} if isinstance(named, dict) else set()
-    here = {path.name for path in _matching(folder, kinds)}
-    lacking = sorted(files - here)
-    if lacking or not files:
-        return f"no {lacking[0]!r:.80}" if lacking else f"an {index} that names no file"
-    return ""
-
-
-def _snapshot(name: str) -> Path:
-    if not hub.is_spec(name):
-        raise ModelSpecError(
-            "model", "hf/ with a model's folder or a hub id OWNER/NAME", f"{name or 'nothing'}, which is no folder"
-        )
-    with hub.errors_as(ModelSpecError, "model"):
-        return hub.model_folder(name, SETTINGS, WEIGHTS, PICKLED, (ADAPTER_WEIGHTS,))
+    homes = settings(folder, name, index).get("weight_map")
+    files = {str(file) for file in homes.values()} if isinstance(homes, dict) else set()
+    if not files:
+        return f"an {index} that names no file"
+    lacking = sorted(files - {path.name for path in _matching(folder, kinds)})
+    return f"no {lacking[0]!r:.80}" if lacking else ""
 
 
 def _is_gguf(name: str, file: str) -> ModelSpecError:
@@ -220,21 +212,12 @@ def first_line(error: BaseException) -> str:
     return f"{type(error).__name__}: " + "".join(sign if sign.isprintable() else " " for sign in text)
 
 
-def _json(path: Path, name: str) -> Any:
-    try:
-        return read_json(read_regular(path, MAX_JSON_BYTES))
-    except (OSError, FormatError) as error:
-        raise ModelSpecError("model", f"a readable {path.name} in hf/{name}", first_line(error)) from None
-
-
 def _entries(content: object) -> Iterator[tuple[str, object]]:
     """Every named value, however deep."""
     if isinstance(content, dict):
-        for key, value in content.items():
-            yield str(key), value
-            yield from _entries(value)
-    elif isinstance(content, list):
-        for value in content:
+        yield from content.items()
+    if isinstance(content, dict | list):
+        for value in content.values() if isinstance(content, dict) else content:
             yield from _entries(value)
 
 

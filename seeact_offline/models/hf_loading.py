@@ -57,11 +57,10 @@ def nf4_weights(dtype: str) -> Any:
 
 def load_model(name: str, parts: hf_folder.ModelParts, loading: LoadingOptions) -> tuple[str, Any]:
     """Its kind (image-text, causal or seq2seq) and the model, on its device."""
-    import torch
     import transformers
 
     folder = parts.folder
-    spread, device = _placed(loading, torch.cuda.is_available())
+    spread, device = _placed(loading)
     options: dict[str, Any] = {"dtype": running_dtype(loading), "output_loading_info": True}
     if loading.load_in_4bit:
         options["quantization_config"] = nf4_weights(running_dtype(loading))
@@ -69,8 +68,9 @@ def load_model(name: str, parts: hf_folder.ModelParts, loading: LoadingOptions) 
     if spread is not None:
         options["device_map"] = spread
     with _in_one_sentence(f"hf/{name} to load as a model that generates text"):
-        config = transformers.AutoConfig.from_pretrained(str(folder), trust_remote_code=False, local_files_only=True)
-        loaders: dict[str, tuple[Any, Any]] = {
+        local: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
+        config = transformers.AutoConfig.from_pretrained(str(folder), **local)
+        loaders = {
             "image-text": (transformers.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, transformers.AutoModelForImageTextToText),
             "seq2seq": (transformers.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING, transformers.AutoModelForSeq2SeqLM),
             "causal": (transformers.MODEL_FOR_CAUSAL_LM_MAPPING, transformers.AutoModelForCausalLM),
@@ -79,20 +79,12 @@ def load_model(name: str, parts: hf_folder.ModelParts, loading: LoadingOptions) 
         if kind is None:
             wanted = "an image-text-to-text, causal or text-to-text model of transformers"
             raise ModelSpecError("model", wanted, f"hf/{name} of type {config.model_type}")
-        loader = loaders[kind][1]
-        model, report = loader.from_pretrained(
-            str(folder),
-            use_safetensors=hf_folder.has_safetensors(folder),
-            # of a pickle, tensors alone
-            weights_only=True,
-            trust_remote_code=False,
-            local_files_only=True,
-            **options,
-        )
+        # of a pickle, tensors alone
+        options |= {"use_safetensors": hf_folder.has_safetensors(folder), "weights_only": True}
+        model, report = loaders[kind][1].from_pretrained(str(folder), **options, **local)
         if spread is None:
             model = model.to(device)
-    missing = sorted(report["missing_keys"])
-    if missing:
+    if missing := sorted(report["missing_keys"]):
         # they were filled with random numbers, and so would be the replies
         got = f"hf/{name}, which lacks {len(missing)} of its weights, {missing[0]} first"
         raise ModelSpecError("model", "a trained model", got)
@@ -110,8 +102,7 @@ def _adapted(name: str, model: Any, adapter: Path, loading: LoadingOptions) -> A
 
         adapted = PeftModel(model, PeftConfig.from_pretrained(str(adapter), trust_remote_code=False))
         report = adapted.load_adapter(str(adapter), "default")
-        foreign = sorted([*report.missing_keys, *report.unexpected_keys])
-        if foreign:
+        if foreign := sorted([*report.missing_keys, *report.unexpected_keys]):
             got = f"hf/{name}, of which {len(foreign)} do not fit the base, {foreign[0]} first"
             raise ModelSpecError("model", "the matrices of an adapter", got)
         if not loading.load_in_4bit:
@@ -119,33 +110,36 @@ def _adapted(name: str, model: Any, adapter: Path, loading: LoadingOptions) -> A
         return adapted.get_base_model()
 
 
-def _placed(loading: LoadingOptions, has_gpu: bool) -> tuple[Any, str]:
+def _placed(loading: LoadingOptions) -> tuple[Any, str]:
     """The `device_map` for accelerate (None: it is not needed), or else the one device. Raises ModelSpecError."""
     import torch
 
+    has_gpu = torch.cuda.is_available()
     if loading.device_map is None:
         return None, "cuda" if has_gpu else "cpu"
     try:
         device = torch.device(loading.device_map)
     except RuntimeError:
-        if find_spec("accelerate") is None:
-            raise _needs("accelerate", "device_map") from None
+        _need("accelerate", "device_map", "quantised", "model_args")
         return loading.device_map, ""
     if device.type == "cuda" and not has_gpu:
-        raise ModelSpecError(
-            "model_args", "a device_map that torch sees here", f"{loading.device_map}, and it sees no GPU"
-        )
+        got = f"{loading.device_map}, and it sees no GPU"
+        raise ModelSpecError("model_args", "a device_map that torch sees here", got)
     return None, str(device)
 
 
 def check_packages(loading: LoadingOptions) -> None:
     """Raises ModelSpecError where models here, or the 4-bit weights asked for, need a package that is not installed."""
     for package in ("torch", "transformers"):
-        if find_spec(package) is None:
-            raise ModelSpecError("model", sentence=f"hf/ needs the package {package}: run {install_command('hf')}")
+        _need(package, "hf/", "hf")
     for package in ("bitsandbytes", "accelerate") if loading.load_in_4bit else ():
-        if find_spec(package) is None:
-            raise _needs(package, "load_in_4bit")
+        _need(package, "load_in_4bit", "quantised", "model_args")
+
+
+def _need(package: str, what: str, extra: str, argument: str = "model") -> None:
+    if find_spec(package) is None:
+        hint = install_command(extra)
+        raise ModelSpecError(argument, sentence=f"{what} needs the package {package}: run {hint}") from None
 
 
 def check_parts(name: str, parts: hf_folder.ModelParts, loading: LoadingOptions) -> None:
@@ -154,9 +148,8 @@ def check_parts(name: str, parts: hf_folder.ModelParts, loading: LoadingOptions)
 
     The processors of models of texts are not looked at: torch is loaded for the first question alone.
     """
-    if parts.adapter is not None and find_spec("peft") is None:
-        hint = install_command("lora")
-        raise ModelSpecError("model", sentence=f"hf/{name} is an adapter, which needs the package peft: run {hint}")
+    if parts.adapter is not None:
+        _need("peft", f"hf/{name} is an adapter, which", "lora")
     config = hf_folder.settings(parts.folder, name)
     text = config.get("text_config")
     kind = (text if isinstance(text, dict) else config).get("model_type")
@@ -166,11 +159,6 @@ def check_parts(name: str, parts: hf_folder.ModelParts, loading: LoadingOptions)
     if "vision_config" in config:
         with quiet():
             chat_template(name, "image-text", load_processor(name, parts.processor, "image-text"))
-
-
-def _needs(package: str, option: str) -> ModelSpecError:
-    hint = install_command("quantised")
-    return ModelSpecError("model_args", sentence=f"{option} needs the package {package}: run {hint}")
 
 
 def load_processor(name: str, folder: Path, kind: str) -> Any:
@@ -194,20 +182,17 @@ def load_processor(name: str, folder: Path, kind: str) -> Any:
 def chat_template(name: str, kind: str, processor: Any) -> str | None:
     """The chat template; None for the plain rendering of a model that has none. Raises ModelSpecError where the place of a picture
     is not known without one: BLIP-2's processor puts it first by itself."""
-    found = getattr(processor, "chat_template", None)
-    if found is None and kind == "image-text":
-        found = processor.tokenizer.chat_template
-    if isinstance(found, dict):
-        found = found.get("default")
-    if found is None and kind == "image-text":
-        queries = getattr(processor, "num_query_tokens", 0)
-        if queries is None:
-            raise ModelSpecError(
-                "model", f"num_query_tokens in the processor of hf/{name}, as since transformers 4.46", "none"
-            )
-        if not queries:
-            raise ModelSpecError("model", f"a chat template in hf/{name}, to know where a picture goes", "none")
-    return found
+    template, sees = getattr(processor, "chat_template", None), kind == "image-text"
+    if template is None and sees:
+        template = processor.tokenizer.chat_template
+    if isinstance(template, dict):
+        template = template.get("default")
+    queries = getattr(processor, "num_query_tokens", 0)
+    if sees and template is None and not queries:
+        wanted = f"a chat template in hf/{name}, to know where a picture goes"
+        older = f"num_query_tokens in the processor of hf/{name}, as since transformers 4.46"
+        raise ModelSpecError("model", older if queries is None else wanted, "none")
+    return template
 
 
 @contextmanager

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from seeact_offline.models import hf_folder
+from seeact_offline.models.hf_folder import first_line
+from seeact_offline.models.hf_loading import LoadingOptions, chat_template
 from seeact_offline.records import ModelSpecError
 
 if TYPE_CHECKING:
@@ -36,11 +37,6 @@ class Prompt:
     """Seed of its draws, above temperature 0."""
 
     @property
-    def length(self) -> int:
-        """Characters, a stand-in for tokens before there are any."""
-        return sum(len(turn.text) for turn in self.turns)
-
-    @property
     def pictures(self) -> list[Image.Image]:
         return [turn.picture for turn in self.turns if turn.picture is not None]
 
@@ -55,44 +51,26 @@ class EncodedPrompts:
     """Tensors by name, padded to the longest prompt."""
 
 
-@dataclass(frozen=True, slots=True)
-class InputLimit:
-    """Most tokens of a question, cut as MindAct's released code does: the page's markup and the rest each at its end."""
-
-    markup: int
-    rest: int
-    """Tokens of the rest, with the one that ends a text."""
-
-
 class PromptEncoder:
     """Turns prompts into tensors. Its methods may be called from several threads."""
 
-    def __init__(
-        self,
-        name: str,
-        kind: str,
-        processor: Any,
-        template: str | None,
-        max_pixels: int | None = None,
-        limit: InputLimit | None = None,
-    ) -> None:
-        """`kind`: image-text, causal or seq2seq. `template`: the chat template; None: turns are named, see `plain`.
-
-        Raises ModelSpecError for a `limit` where prompts are not single texts.
-        """
-        self._name, self._kind, self._processor, self._template = name, kind, processor, template
-        self._tokenizer = getattr(processor, "tokenizer", processor)
-        self._limit, self._max_pixels = limit, max_pixels
-        if max_pixels is not None and limit_pixels(processor, max_pixels):
-            self._max_pixels = None
-        # tokens that stand for pieces of a picture: the processor counts them, also where a text spells them
-        self._places = tuple(
-            str(token) for kind in ("image", "video") if (token := getattr(processor, f"{kind}_token", None))
-        )
-        self._tokens = control_tokens(self._tokenizer, template or "", self._places)
-        if limit is not None and kind != "seq2seq" and not hasattr(processor, "num_query_tokens"):
+    def __init__(self, name: str, kind: str, processor: Any, loading: LoadingOptions) -> None:
+        """`kind`: image-text, causal or seq2seq. Raises ModelSpecError as `chat_template`, and for a limit of tokens where prompts are not single texts."""
+        self._limit = [int(n) for n in (loading.max_input_tokens or "").split("+") if n]
+        if self._limit and kind != "seq2seq" and not hasattr(processor, "num_query_tokens"):
             wanted = "no max_input_tokens for a model that is not text-to-text; it is for T5 and BLIP-2"
             raise ModelSpecError("model_args", wanted, f"one for hf/{name}")
+        self._name, self._kind, self._processor = name, kind, processor
+        self._tokenizer, self._template = (
+            getattr(processor, "tokenizer", processor),
+            chat_template(name, kind, processor),
+        )
+        is_limited = loading.max_pixels is not None and limit_pixels(processor, loading.max_pixels)
+        self._max_pixels = None if is_limited else loading.max_pixels
+        # tokens that stand for pieces of a picture: the processor counts them, also where a text spells them
+        tokens = (getattr(processor, token, None) for token in ("image_token", "video_token"))
+        self._places = tuple(map(str, filter(None, tokens)))
+        self._tokens = control_tokens(self._tokenizer, self._template or "", self._places)
         # a tokenizer of the package tokenizers fails where two threads use it
         self._lock = threading.Lock()
 
@@ -101,16 +79,21 @@ class PromptEncoder:
 
         Raises ModelSpecError for pictures where the model sees none, and for messages that its template refuses.
         """
-        parts = [[n for n, one in enumerate(prompts) if bool(one.pictures) == shown] for shown in (False, True)]
+        parts = [[n for n, prompt in enumerate(prompts) if bool(prompt.pictures) == shown] for shown in (False, True)]
         return [self.encode_some(prompts, places) for places in parts if places]
 
     def encode_some(self, prompts: Sequence[Prompt], places: Sequence[int]) -> EncodedPrompts:
         """The prompts at these places, of which all show pictures or none does. Raises as `encode`."""
         some = [prompts[place] for place in places]
+        pictures = [[fitted(picture, self._max_pixels) for picture in prompt.pictures] for prompt in some]
+        if pictures[0] and self._kind != "image-text":
+            raise ModelSpecError(
+                "model", sentence=f"hf/{self._name} reads text alone; use `no_image`, or a model that sees pictures"
+            )
         with self._lock:
-            return EncodedPrompts(places, self._tensors(some) if self._limit is None else self._cut(some, self._limit))
+            return EncodedPrompts(places, (self._cut if self._limit else self._tensors)(some, pictures))
 
-    def _tensors(self, prompts: Sequence[Prompt]) -> Any:
+    def _tensors(self, prompts: Sequence[Prompt], pictures: Sequence[Sequence[Image.Image]]) -> Any:
         texts = [self._rendered(prompt.turns) for prompt in prompts]
         options: dict[str, Any] = {"padding": True, "return_tensors": "pt"}
         if self._kind != "image-text":
@@ -121,12 +104,15 @@ class PromptEncoder:
         begin = self._tokenizer.bos_token
         if begin is not None and texts[0].startswith(begin):
             options["add_special_tokens"] = False
-        pictures = self._pictures(prompts)
         return self._processor(text=texts, images=pictures if pictures[0] else None, **options)
 
-    def _cut(self, prompts: Sequence[Prompt], limit: InputLimit) -> Any:
-        """Single texts whose markup and rest are cut apart, as in training. Raises ModelSpecError for conversations."""
-        rows = []
+    def _cut(self, prompts: Sequence[Prompt], pictures: Sequence[Sequence[Image.Image]]) -> Any:
+        """Single texts whose markup and rest are each cut at its end, as MindAct's released code does. Raises ModelSpecError for conversations."""
+        shown, head, rows = [picture for some in pictures for picture in some], [], []
+        if shown:
+            # BLIP-2's tokens of a picture come first
+            token = self._tokenizer.convert_tokens_to_ids(str(self._processor.image_token))
+            head = [token] * self._processor.num_query_tokens
         for prompt in prompts:
             if len(prompt.turns) != 1:
                 raise ModelSpecError(
@@ -135,29 +121,13 @@ class PromptEncoder:
             turn = prompt.turns[0]
             parts = [self._defused(turn, turn.text[: turn.markup]), self._defused(turn, turn.text[turn.markup :])]
             markup, rest = self._tokenizer(parts, add_special_tokens=False)["input_ids"]
-            rows.append(cut_ids(markup, rest, limit, self._tokenizer.eos_token_id))
-        pictures = self._pictures(prompts)
-        if not pictures[0]:
-            return self._tokenizer.pad({"input_ids": rows}, return_tensors="pt")
-        # BLIP-2's tokens of a picture come first
-        token = self._tokenizer.convert_tokens_to_ids(str(self._processor.image_token))
-        rows = [[token] * self._processor.num_query_tokens + row for row in rows]
+            # the token that ends a text counts as one of the rest
+            most_markup, most_rest = self._limit[0], self._limit[1] - 1
+            rows.append([*head, *markup[:most_markup], *rest[:most_rest], self._tokenizer.eos_token_id])
         inputs = self._tokenizer.pad({"input_ids": rows}, return_tensors="pt")
-        shown = [picture for one in pictures for picture in one]
-        inputs["pixel_values"] = self._processor.image_processor(shown, return_tensors="pt")["pixel_values"]
+        if shown:
+            inputs["pixel_values"] = self._processor.image_processor(shown, return_tensors="pt")["pixel_values"]
         return inputs
-
-    def _pictures(self, prompts: Sequence[Prompt]) -> list[list[Image.Image]]:
-        """Raises ModelSpecError for pictures where the model sees none."""
-        pictures = [[fitted(picture, self._max_pixels) for picture in prompt.pictures] for prompt in prompts]
-        if self._kind != "image-text" and any(pictures):
-            self._refuse_pictures()
-        return pictures
-
-    def _refuse_pictures(self) -> None:
-        raise ModelSpecError(
-            "model", sentence=f"hf/{self._name} reads text alone; use `no_image`, or a model that sees pictures"
-        )
 
     def _defused(self, turn: Turn, text: str) -> str:
         """The turn's text, or a part of it, without control tokens that a page or a reply spells out."""
@@ -170,32 +140,22 @@ class PromptEncoder:
         return text
 
     def _rendered(self, turns: Sequence[Turn]) -> str:
-        """Raises ModelSpecError for pictures where the model sees none, and for turns that its chat template refuses."""
+        """Raises ModelSpecError for turns that its chat template refuses."""
         from jinja2 import TemplateError
 
-        if self._kind != "image-text" and any(turn.picture for turn in turns):
-            self._refuse_pictures()
         turns = [Turn(turn.role, self._defused(turn, turn.text), turn.picture) for turn in turns]
         if self._template is None:
             return plain(turns)
-        try:
-            return self._chat(turns)
-        except TemplateError:
-            merged = system_merged(turns)
-        try:
-            return self._chat(merged)
-        except TemplateError as error:
-            wanted = f"a chat template in hf/{self._name} that takes these messages"
-            raise ModelSpecError("model", wanted, hf_folder.first_line(error)) from None
-
-    def _chat(self, turns: Sequence[Turn]) -> str:
-        chat = (
-            chat_messages(turns) if self._kind == "image-text" else [{"role": t.role, "content": t.text} for t in turns]
-        )
-        text: str = self._processor.apply_chat_template(
-            chat, chat_template=self._template, tokenize=False, add_generation_prompt=True
-        )
-        return text
+        refusal = ""
+        for tried in (turns, system_merged(turns)):
+            texts = [{"role": turn.role, "content": turn.text} for turn in tried]
+            chat = chat_messages(tried) if self._kind == "image-text" else texts
+            options = {"chat_template": self._template, "tokenize": False, "add_generation_prompt": True}
+            try:
+                return str(self._processor.apply_chat_template(chat, **options))
+            except TemplateError as error:
+                refusal = first_line(error)
+        raise ModelSpecError("model", f"a chat template in hf/{self._name} that takes these messages", refusal)
 
 
 # --- texts ---
@@ -204,8 +164,8 @@ class PromptEncoder:
 def control_tokens(tokenizer: Any, template: str = "", more: Sequence[str] = ()) -> list[str]:
     """Special tokens, what else a chat template writes that is one token, and `more`; the longest first."""
     added = tokenizer.added_tokens_decoder.values()
-    found = {*more, *(str(token.content) for token in added if token.special or token.content in template)}
-    return sorted((token for token in found if len(token) > 1 and not token.isspace()), key=lambda t: (-len(t), t))
+    tokens = {*more, *(str(token.content) for token in added if token.special or token.content in template)}
+    return sorted((token for token in tokens if len(token) > 1 and not token.isspace()), key=lambda t: (-len(t), t))
 
 
 def harmless(text: str, tokens: Sequence[str]) -> str:
@@ -217,17 +177,12 @@ def harmless(text: str, tokens: Sequence[str]) -> str:
     return text
 
 
-def cut_ids(markup: Sequence[int], rest: Sequence[int], limit: InputLimit, end: int) -> list[int]:
-    """The tokens of a question, each part cut at its end, and the token that ends a text."""
-    return [*markup[: limit.markup], *rest[: limit.rest - 1], end]
-
-
 def plain(turns: Sequence[Turn]) -> str:
     """Turns without a chat template: one alone is its text; several are named, and the last name is left to be answered."""
     if len(turns) == 1:
         return turns[0].text
-    said = [turn.text if turn.role == "system" else f"{turn.role.capitalize()}: {turn.text}" for turn in turns]
-    return "\n\n".join([*said, "Assistant:"])
+    named = [turn.text if turn.role == "system" else f"{turn.role.capitalize()}: {turn.text}" for turn in turns]
+    return "\n\n".join([*named, "Assistant:"])
 
 
 def chat_messages(turns: Sequence[Turn]) -> list[dict[str, Any]]:
@@ -245,11 +200,11 @@ def chat_messages(turns: Sequence[Turn]) -> list[dict[str, Any]]:
 
 def system_merged(turns: Sequence[Turn]) -> list[Turn]:
     """Puts the system's text in front of the user's first, for models that know no system."""
-    told = "\n\n".join(turn.text for turn in turns if turn.role == "system")
+    system = "\n\n".join(turn.text for turn in turns if turn.role == "system")
     rest = [turn for turn in turns if turn.role != "system"]
-    if not told or not rest:
+    if not system or not rest:
         return rest
-    return [Turn(rest[0].role, f"{told}\n\n{rest[0].text}", rest[0].picture), *rest[1:]]
+    return [Turn(rest[0].role, f"{system}\n\n{rest[0].text}", rest[0].picture), *rest[1:]]
 
 
 # --- pictures ---
@@ -273,12 +228,9 @@ def limit_pixels(processor: Any, max_pixels: int) -> bool:
     images: Any = getattr(processor, "image_processor", None)
     size = dict(getattr(images, "size", None) or {})
     kinds = getattr(getattr(images, "valid_kwargs", None), "__annotations__", {})
-    if "max_pixels" in size:
-        most, least = "max_pixels", "min_pixels"
-    elif "max_pixels" in kinds and "longest_edge" in size:
-        # there, sides stand for areas
-        most, least = "longest_edge", "shortest_edge"
-    else:
+    most, least = ("max_pixels", "min_pixels") if "max_pixels" in size else ("longest_edge", "shortest_edge")
+    # the sides of a processor that takes max_pixels stand for areas
+    if most not in size or "max_pixels" not in {*size, *kinds}:
         return False
     smaller = {least: min(size[least], max_pixels)} if least in size else {}
     images.size = type(images.size)(**{**size, **smaller, most: max_pixels})

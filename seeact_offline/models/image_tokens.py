@@ -17,9 +17,10 @@ Read on 2026-11-23 in stored copies of the providers' pages:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import ceil, floor, sqrt
+from math import ceil, floor, prod, sqrt
 
 from seeact_offline.models.prices import undated
 from seeact_offline.records import ImageDetail
@@ -53,10 +54,8 @@ def rule_named(name: str) -> ImageRule | None:
 
 def tile_rule(base: int, tile: int) -> ImageRule:
     """OpenAI's models that look at tiles."""
-    return ImageRule(
-        f"OpenAI's tiles, {base} + {tile} each",
-        lambda size, detail: base if detail == "low" else base + tile * tiles(size),
-    )
+    name = f"OpenAI's tiles, {base} + {tile} each"
+    return ImageRule(name, lambda size, detail: base if detail == "low" else base + tile * tiles(size))
 
 
 def patch_rule(factor: float) -> ImageRule:
@@ -65,46 +64,39 @@ def patch_rule(factor: float) -> ImageRule:
 
 
 def claude_rule(side: int, most: int) -> ImageRule:
-    """Anthropic's models; `side` in pixels, `most` in tokens."""
-    return ImageRule(f"Anthropic's, at most {side} px and {most:,} tokens", lambda size, _: _claude(size, side, most))
+    """Anthropic's models; `side` in pixels, `most` in tokens. The longer side is the largest number of pixels that both limits allow."""
+
+    def count(size: Size, _: ImageDetail) -> int:
+        longest = max(size)
+
+        def tokens(pixels: int) -> int:
+            return _grid([max(1, round(length * pixels / longest)) for length in size], CLAUDE_PATCH)
+
+        pixels = range(1, min(longest, side) + 1)
+        # 0 pixels are none
+        return tokens(max(1, bisect_right(pixels, most, key=tokens)))
+
+    return ImageRule(f"Anthropic's, at most {side} px and {most:,} tokens", count)
 
 
 def patches(size: Size) -> int:
     """32 px patches of a picture, once it is small enough."""
-    width, height = size
-    if _grid(size, PATCH) <= MOST_PATCHES:
-        return _grid(size, PATCH)
-    scale = sqrt(PATCH**2 * MOST_PATCHES / (width * height))
+    if (whole := _grid(size, PATCH)) <= MOST_PATCHES:
+        return whole
     # so much smaller that one side is whole patches
-    across, down = width * scale / PATCH, height * scale / PATCH
+    scale = sqrt(PATCH**2 * MOST_PATCHES / prod(size))
+    across, down = (pixels * scale / PATCH for pixels in size)
     shrink = min(max(floor(across), 1) / across, max(floor(down), 1) / down, 1.0)
     return min(ceil(round(across * shrink, 6)) * ceil(round(down * shrink, 6)), MOST_PATCHES)
 
 
-def _claude(size: Size, side: int, most: int) -> int:
-    """The longer side is the largest number of pixels that both limits allow."""
-    longest = max(size)
-
-    def shown(pixels: int) -> Size:
-        return max(1, round(size[0] * pixels / longest)), max(1, round(size[1] * pixels / longest))
-
-    low, high = 1, min(longest, side)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if _grid(shown(middle), CLAUDE_PATCH) <= most else (low, middle - 1)
-    return _grid(shown(low), CLAUDE_PATCH)
-
-
 def _gemini(size: Size, _: ImageDetail) -> int:
-    if max(size) <= GEMINI_SMALL:
-        return GEMINI_TOKENS
-    unit = max(1, floor(min(size) / 1.5))
+    unit = GEMINI_SMALL if max(size) <= GEMINI_SMALL else max(1, floor(min(size) / 1.5))
     return GEMINI_TOKENS * _grid(size, unit)
 
 
-def _grid(size: Size, side: int) -> int:
-    across, down = (-(-pixels // side) for pixels in size)
-    return across * down
+def _grid(size: Iterable[int], side: int) -> int:
+    return prod(-(-pixels // side) for pixels in size)
 
 
 TILES = tile_rule(BASE_TOKENS, TILE_TOKENS)

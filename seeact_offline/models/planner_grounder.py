@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from seeact_offline.models.model_call import call_model
 from seeact_offline.records import Completion, Model, Request
 
 
@@ -21,7 +20,7 @@ class PlannerAndGrounder(Model):
 
     async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
         """Completes as `complete` does; `ideal` reaches a model that asks for it."""
-        return await call_model(self._grounder if request.for_second else self._planner, request, ideal)
+        return await (self._grounder if request.for_second else self._planner).complete_with_ideal(request, ideal)
 
     @property
     def dropped(self) -> tuple[str, ...]:

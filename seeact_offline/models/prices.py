@@ -13,11 +13,12 @@ Prices are USD per million tokens. `date` is the day of which the source says so
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import date as Date
 from functools import cache
 from importlib.resources import files
-from math import isfinite, nan
+from math import isfinite
 from pathlib import Path
 
 import msgspec
@@ -43,29 +44,39 @@ class Quote:
     date: str
     """YYYY-MM-DD; empty where the user gave the price."""
     source: str
+
+
+class PriceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A model's price in a table, as its file has it."""
+
+    model: str
+    prompt: float
+    completion: float
+    date: str
     cached: float | None = None
-    """USD per million prompt tokens that the provider had seen before; None: not known. Plans do not count on it."""
+    """Of prompt tokens that the provider had seen before; None: not known. Plans do not count on it."""
+    source: str = ""
     tier: str = ""
     """The service tier; empty for the usual price."""
 
 
-@dataclass(frozen=True, slots=True)
-class PriceTable:
+class PriceTable(msgspec.Struct, frozen=True):
     """Prices by model; of several for one model each holds from its day on."""
 
-    quotes: tuple[Quote, ...]
+    prices: tuple[PriceEntry, ...]
 
     def find(self, name: str, date: str) -> Quote | None:
         """The price on this day (YYYY-MM-DD) with those of its service tiers, the earliest known where the day lies before; None for no
         such model."""
-        for wanted in dict.fromkeys((name, undated(name))):
-            by_tier: dict[str, Quote] = {}
-            for quote in sorted((q for q in self.quotes if q.model == wanted), key=lambda quote: quote.date):
-                if quote.tier not in by_tier or quote.date <= date:
-                    by_tier[quote.tier] = quote
+        for bare in (name, undated(name)):
+            by_tier: dict[str, PriceEntry] = {}
+            for entry in sorted((entry for entry in self.prices if entry.model == bare), key=lambda entry: entry.date):
+                if entry.tier.lower() not in by_tier or entry.date <= date:
+                    by_tier[entry.tier.lower()] = entry
             if usual := by_tier.pop("", None):
-                tiers = tuple((tier, quote.price) for tier, quote in sorted(by_tier.items()))
-                return replace(usual, price=usual.price._replace(tiers=tiers))
+                tiers = ((tier, Price(entry.prompt, entry.completion)) for tier, entry in sorted(by_tier.items()))
+                price = Price(usual.prompt, usual.completion, tuple(tiers))
+                return Quote(bare, price, usual.date, usual.source)
         return None
 
 
@@ -82,12 +93,10 @@ def undated(name: str) -> str:
 
 def read_given(text: str) -> Price | PriceTable:
     """The price that `IN,OUT` gives, or the table of a file. Raises InputError."""
-    try:
+    with suppress(ValueError):
         prompt, completion = map(float, text.split(","))
-    except ValueError:
-        prompt = completion = nan
-    if _usable(prompt, completion):
-        return Price(prompt, completion)
+        if _usable(prompt, completion):
+            return Price(prompt, completion)
     try:
         return _table(read_named("price", Path(text), _WANTED))
     except FormatError as error:
@@ -100,33 +109,17 @@ def bundled_prices() -> PriceTable:
     return _table((files("seeact_offline") / "models" / "prices.json").read_bytes())
 
 
-class _Entry(msgspec.Struct, forbid_unknown_fields=True):
-    model: str
-    prompt: float
-    completion: float
-    date: str
-    cached: float | None = None
-    source: str = ""
-    tier: str = ""
-
-
-class _File(msgspec.Struct):
-    prices: list[_Entry]
-
-
 def _table(content: bytes) -> PriceTable:
     """Raises FormatError."""
-    quotes = []
-    for entry in typed(read_json(content), _File).prices:
+    table = typed(read_json(content), PriceTable)
+    for entry in table.prices:
         if not _usable(entry.prompt, entry.completion, entry.cached or 0.0):
             raise FormatError("prices of at least 0", f"another one for {entry.model}")
         try:
             Date.fromisoformat(entry.date)
         except ValueError:
             raise FormatError("a date like 2026-11-23", f"{entry.date!r} for {entry.model}") from None
-        price = Price(entry.prompt, entry.completion)
-        quotes.append(Quote(entry.model, price, entry.date, entry.source, entry.cached, entry.tier.lower()))
-    return PriceTable(tuple(quotes))
+    return table
 
 
 def _usable(*prices: float) -> bool:

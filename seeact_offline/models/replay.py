@@ -12,7 +12,6 @@ letters would mean other elements.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
@@ -40,16 +39,12 @@ class Recording(msgspec.Struct, frozen=True):
 
 
 class _StepLine(msgspec.Struct):
-    """All groups of a step."""
-
     annotation_id: str
     action_uid: str
     groups: tuple[Recording, ...]
 
 
 class _GroupLine(Recording, frozen=True, kw_only=True):
-    """One group of a step."""
-
     annotation_id: str
     action_uid: str
 
@@ -62,9 +57,8 @@ class ReplayModel(Model):
         self._path = path
         self._steps = read_recordings(path)
         if not self._steps:
-            raise ModelSpecError(
-                "model", sentence=f"{path} holds no recorded replies; name another file for `model` replay/FILE"
-            )
+            sentence = f"{path} holds no recorded replies; name another file for `model` replay/FILE"
+            raise ModelSpecError("model", sentence=sentence)
 
     async def complete(self, request: Request) -> Completion:
         """Raises CallError `no_recorded_reply` or `recording_mismatch`."""
@@ -76,45 +70,39 @@ class ReplayModel(Model):
             then, now = recording.offered, request.offered
             pairs = enumerate(zip_longest(then, now, fillvalue="nothing"))
             place, (was, is_now) = next((place, pair) for place, pair in pairs if pair[0] != pair[1])
-            raise CallError(
-                "recording_mismatch",
+            detail = (
                 f"group {request.group} of step {request.key} was recorded with {len(then)} choices, now {len(now)} are offered;"
-                f" the first difference is choice {place}: {was} then, {is_now} now",
+                f" the first difference is choice {place}: {was} then, {is_now} now"
             )
+            raise CallError("recording_mismatch", detail)
         return Completion(recording.replies[request.turn - 1], Usage(calls=1))
 
 
 def read_recordings(path: Path) -> dict[StepKey, dict[int, Recording]]:
     """Reads recordings by step and group; where a file says something twice, the last counts. Raises ModelSpecError."""
     steps: dict[StepKey, dict[int, Recording]] = {}
-    for line in _read(path):
-        key = StepKey(line.annotation_id, line.action_uid)
-        if isinstance(line, _StepLine):
-            steps[key] = {recording.group: recording for recording in line.groups}
-        else:
-            steps.setdefault(key, {})[line.group] = line
-    return steps
-
-
-def _read(path: Path) -> Iterator[_StepLine | _GroupLine]:
     try:
         with open_regular(path) as file:
             for number, line in enumerate(file, start=1):
                 if not line.strip():
                     continue
-                is_json = False
+                row: object = ...
                 try:
                     row = read_json(line)
-                    is_json = True
-                    has_groups = isinstance(row, dict) and "groups" in row
-                    yield typed(row, _StepLine) if has_groups else typed(row, _GroupLine)
+                    if isinstance(row, dict) and "groups" in row:
+                        step = typed(row, _StepLine)
+                        steps[StepKey(step.annotation_id, step.action_uid)] = {part.group: part for part in step.groups}
+                    else:
+                        group = typed(row, _GroupLine)
+                        steps.setdefault(StepKey(group.annotation_id, group.action_uid), {})[group.group] = group
                 except FormatError as error:
                     # the last line of a run that was killed while it wrote; one that lacks nothing but its end counts
-                    if is_json or line.endswith(b"\n"):
+                    if row is not ... or line.endswith(b"\n"):
                         got = f"{error.got} in line {number} of {path}"
                         raise ModelSpecError("model", f"{error.expected} ({LAYOUTS})", got) from None
     except OSError as error:
         raise ModelSpecError("model", sentence=f"cannot read {path}: {error.strerror or error}") from error
+    return steps
 
 
 def _identity(name: str, options: ModelOptions) -> dict[str, str]:

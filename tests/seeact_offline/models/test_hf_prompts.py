@@ -13,17 +13,16 @@ from PIL import Image
 
 from seeact_offline.grounding.gui_agent import AgentGrounding
 from seeact_offline.models import ModelOptions, find_model
-from seeact_offline.models.hf_loading import chat_template, load_processor
-from seeact_offline.models.hf_prompts import InputLimit, Prompt, PromptEncoder, Turn, cut_ids
+from seeact_offline.models.hf_loading import LoadingOptions, load_processor
+from seeact_offline.models.hf_prompts import Prompt, PromptEncoder, Turn
 from seeact_offline.records import ModelSpecError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
 from tests.tiny_models import QWEN_PICTURES, save_blip2, save_llama, save_llava, save_t5
 
 
-def encoder(folder: Path, kind: str, limit: InputLimit | None = None) -> PromptEncoder:
-    processor = load_processor("tiny", folder, kind)
-    return PromptEncoder("tiny", kind, processor, chat_template("tiny", kind, processor), limit=limit)
+def encoder(folder: Path, kind: str, limit: str | None = None) -> PromptEncoder:
+    return PromptEncoder("tiny", kind, load_processor("tiny", folder, kind), LoadingOptions(max_input_tokens=limit))
 
 
 def shown(made: PromptEncoder, *turns: Turn) -> str:
@@ -80,7 +79,8 @@ def t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @given(markup=WORDS, rest=WORDS, most=st.integers(1, 30), room=st.integers(2, 30))
 def test_page_and_rest_are_cut_apart(t5_parts: Any, markup: str, rest: str, most: int, room: int) -> None:
     processor, cache = t5_parts
-    made = cache.setdefault((most, room), PromptEncoder("t5", "seq2seq", processor, None, limit=InputLimit(most, room)))
+    limit = LoadingOptions(max_input_tokens=f"{most}+{room}")
+    made = cache.setdefault(limit, PromptEncoder("t5", "seq2seq", processor, limit))
     (part,) = made.encode([Prompt((Turn("user", markup + rest, markup=len(markup)),))])
     first, second = (processor(text, add_special_tokens=False)["input_ids"] for text in (markup, rest))
     assert part.inputs["input_ids"].tolist() == [first[:most] + second[: room - 1] + [processor.eos_token_id]]
@@ -91,14 +91,10 @@ def t5_parts(t5: Path) -> Any:
     return load_processor("t5", t5, "seq2seq"), {}
 
 
-def test_the_end_of_a_text_counts_as_a_token_of_the_rest() -> None:
-    assert cut_ids([1, 2, 3], [4, 5, 6], InputLimit(2, 3), 9) == [1, 2, 4, 5, 9]
-
-
 def test_a_limit_is_for_text_to_text_models(tmp_path: Path) -> None:
     folder = save_llama(tmp_path / "llama")
     with pytest.raises(ModelSpecError, match="model_args: expected no max_input_tokens"):
-        encoder(folder, "causal", InputLimit(5, 5))
+        encoder(folder, "causal", "5+5")
 
 
 # --- BLIP-2 as the hub has it ---
@@ -110,7 +106,7 @@ def test_blip2_without_a_template_is_asked_plainly_with_its_picture_first(tmp_pa
     turn = Turn("user", "Where <image> is it?", picture, markup=5)
     assert shown(made, turn) == "Where < image> is it?"
     (whole,) = made.encode([Prompt((turn,))])
-    (cut,) = encoder(folder, "image-text", InputLimit(99, 99)).encode([Prompt((turn,))])
+    (cut,) = encoder(folder, "image-text", "99+99").encode([Prompt((turn,))])
     tokens = whole.inputs["input_ids"][0].tolist()
     assert len(set(tokens[:4])) == 1
     assert (cut.inputs["input_ids"][0].tolist()[:4], cut.inputs["input_ids"][0].tolist()[-1]) == (
@@ -147,11 +143,6 @@ def qwen(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_models_that_show_pictures_in_a_fixed_number_of_tokens(tmp_path: Path) -> None:
-    rules = {
-        save_llava: 16,
-        save_blip2: 4,
-        save_llama: None,
-    }
-    for save, expected in rules.items():
+    for save, expected in {save_llava: 16, save_blip2: 4, save_llama: None}.items():
         rule = find_model(f"hf/{save(tmp_path / save.__name__)}").image_rule(ModelOptions())
         assert (None if rule is None else rule.count((1280, 2000), "high")) == expected

@@ -11,20 +11,11 @@ import pytest
 
 from seeact_offline.models import PROVIDERS
 from seeact_offline.models.bills import Price
-from seeact_offline.models.prices import PriceTable, Quote, bundled_prices, price_of, read_given, undated
+from seeact_offline.models.prices import PriceEntry, PriceTable, Quote, bundled_prices, price_of, read_given
 from seeact_offline.records import InputError
 
 TODAY = "2026-11-23"
-UNLISTED = (
-    "gpt-4o-mini-high",
-    "gpt",
-    "gpt-4o-",
-    "gpt-4o-2024",
-    "my-gpt-4o",
-    "GPT-4o",
-    "gpt-4o-latest",
-    "openai/gpt-4o",
-)
+UNLISTED = "gpt-4o-mini-high gpt gpt-4o- gpt-4o-2024 my-gpt-4o GPT-4o gpt-4o-latest openai/gpt-4o".split()
 ENTRY = {"model": "m", "prompt": 1, "completion": 2, "date": "2026-01-01"}
 
 
@@ -36,29 +27,29 @@ def written(folder: Path, *entries: dict[str, Any]) -> str:
 
 def table(*dated: tuple[str, float]) -> PriceTable:
     """Of one model."""
-    return PriceTable(tuple(Quote("m", Price(prompt, 1.0), day, "test") for day, prompt in dated))
+    return PriceTable(tuple(PriceEntry("m", prompt, 1.0, day) for day, prompt in dated))
 
 
 # --- the bundled table -------------------------------------------------------------------------------------------
 
 
 def test_every_bundled_price_has_a_day_a_source_and_figures_that_make_sense() -> None:
-    for quote in bundled_prices().quotes:
-        assert date.fromisoformat(quote.date) <= date.fromisoformat(TODAY)
-        assert len(quote.source) > 10
+    for entry in bundled_prices().prices:
+        assert date.fromisoformat(entry.date) <= date.fromisoformat(TODAY)
+        assert len(entry.source) > 10
         # replies cost more than prompts, and prompts seen before less
-        assert 0 < quote.price.prompt < quote.price.completion
-        assert quote.cached is None or 0 < quote.cached < quote.price.prompt
+        assert 0 < entry.prompt < entry.completion
+        assert entry.cached is None or 0 < entry.cached < entry.prompt
 
 
 def test_no_bundled_price_is_there_twice() -> None:
-    places = [(quote.model, quote.date) for quote in bundled_prices().quotes]
+    places = [(entry.model, entry.date) for entry in bundled_prices().prices]
     assert len(places) == len(set(places))
 
 
 @pytest.mark.parametrize("family", ["gpt-", "claude-", "gemini-"])
 def test_it_knows_models_of_all_three_providers(family: str) -> None:
-    assert any(quote.model.startswith(family) for quote in bundled_prices().quotes)
+    assert any(entry.model.startswith(family) for entry in bundled_prices().prices)
 
 
 # --- which price -------------------------------------------------------------------------------------------------
@@ -70,6 +61,7 @@ def test_it_knows_models_of_all_three_providers(family: str) -> None:
         ("gpt-4o", Price(2.5, 10.0)),
         ("gpt-4o-2024-08-06", Price(2.5, 10.0)),
         ("gpt-4o-2024-05-13", Price(5.0, 15.0)),
+        ("claude-sonnet-4-20250514", Price(3.0, 15.0)),
         *((name, None) for name in UNLISTED),
     ],
 )
@@ -89,19 +81,6 @@ def test_of_several_prices_the_latest_holds() -> None:
     assert [quote and quote.price.prompt for quote in found] == [1.0, 1.0, 2.0, 3.0]
 
 
-@pytest.mark.parametrize(
-    ("name", "bare"),
-    [
-        ("claude-sonnet-4-20250514", "claude-sonnet-4"),
-        ("gpt-4o-2024-08-06", "gpt-4o"),
-        ("gemini-2.5-pro", "gemini-2.5-pro"),
-        ("llama-3-70", "llama-3-70"),
-    ],
-)
-def test_days_are_told_from_other_numbers(name: str, bare: str) -> None:
-    assert undated(name) == bare
-
-
 # --- one's own ---------------------------------------------------------------------------------------------------
 
 
@@ -116,7 +95,7 @@ def test_two_numbers_are_a_price_of_any_model() -> None:
 def test_a_file_takes_the_place_of_the_bundled_table(tmp_path: Path) -> None:
     given = read_given(written(tmp_path, {**ENTRY, "cached": 0.5, "source": "our contract"}))
     quote = price_of("openai/m", given, TODAY)
-    assert quote == Quote("m", Price(1.0, 2.0), "2026-01-01", "our contract", 0.5)
+    assert quote == Quote("m", Price(1.0, 2.0), "2026-01-01", "our contract")
     assert price_of("openai/gpt-4o", given, TODAY) is None
 
 
@@ -132,18 +111,10 @@ def test_what_is_neither_is_refused(text: str) -> None:
     assert caught.value.argument == "price"
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("prompt", -1),
-        ("completion", "2"),
-        ("cached", -0.1),
-        ("date", "June"),
-        ("date", None),
-        ("model", 3),
-        ("extra", 1),
-    ],
-)
+WRONG = {"prompt": [-1], "completion": ["2"], "cached": [-0.1], "date": ["June", None], "model": [3], "extra": [1]}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG.items() for value in values])
 def test_a_file_with_a_wrong_entry_is_refused_by_name(tmp_path: Path, name: str, value: object) -> None:
     with pytest.raises(InputError, match=r"prices\.json"):
         read_given(written(tmp_path, {**ENTRY, name: value}))

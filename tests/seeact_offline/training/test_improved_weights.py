@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -17,10 +16,8 @@ from safetensors.torch import load_file
 import seeact_offline as so
 from seeact_offline.dataset import open_split
 from seeact_offline.grounding import MAX_SIDE
-from seeact_offline.models.hf_folder import ModelParts
-from seeact_offline.models.hf_generation import Generator
 from seeact_offline.models.hf_loading import LoadingOptions
-from seeact_offline.models.hf_prompts import Prompt, Turn
+from seeact_offline.models.hf_prompts import Prompt, PromptEncoder, Turn
 from seeact_offline.pages.screenshots import PagePicture, open_picture
 from seeact_offline.records import CropBox, InputError, Message
 from seeact_offline.runs.watch import Watch
@@ -151,8 +148,8 @@ def test_a_batch_is_what_hf_asks_followed_by_the_reply(base: Path, dataset: Path
     turns = [
         Turn(one.role, one.text, one.picture and open_picture(one.picture.encoded()).convert("RGB")) for one in shown
     ]
-    generator = Generator("base", ModelParts(base), LoadingOptions(), 8, 0.0, threading.Event())
-    asked = generator.prepare([Prompt(tuple(turns))]).parts[0].inputs
+    encoder = PromptEncoder("base", "image-text", processor, LoadingOptions())
+    asked = encoder.encode([Prompt(tuple(turns))])[0].inputs
     n = asked["input_ids"].shape[1]
     assert torch.equal(batch["input_ids"][:, :n], asked["input_ids"])
     assert torch.equal(batch["pixel_values"], asked["pixel_values"])

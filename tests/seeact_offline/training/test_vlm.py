@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,10 +12,8 @@ import torch
 from safetensors.torch import load_file
 
 from seeact_offline.dataset import Split
-from seeact_offline.models.hf_folder import ModelParts
-from seeact_offline.models.hf_generation import Generator
 from seeact_offline.models.hf_loading import LoadingOptions
-from seeact_offline.models.hf_prompts import Prompt, Turn
+from seeact_offline.models.hf_prompts import Prompt, PromptEncoder, Turn
 from seeact_offline.records import InputError, Step
 from seeact_offline.runs import config as configs
 from seeact_offline.runs.questions import questions
@@ -149,12 +146,9 @@ def test_a_batch_is_what_hf_asks_followed_by_the_answer(base: Path, maker: Choic
     batch = DataCollatorForVisionLanguageModeling(processor, completion_only_loss=True)(
         [{name: column[0] for name, column in made.items()}]
     )
-    generator = Generator("base", ModelParts(base), LoadingOptions(), 8, 0.0, threading.Event())
-    asked = (
-        generator.prepare([Prompt((Turn("system", row["system"]), Turn("user", row["question"], picture)))])
-        .parts[0]
-        .inputs
-    )
+    encoder = PromptEncoder("base", "image-text", processor, LoadingOptions())
+    turns = Turn("system", row["system"]), Turn("user", row["question"], picture)
+    asked = encoder.encode([Prompt(turns)])[0].inputs
     n = asked["input_ids"].shape[1]
     assert torch.equal(batch["input_ids"][:, :n], asked["input_ids"])
     assert torch.equal(batch["pixel_values"], asked["pixel_values"])
