@@ -253,6 +253,12 @@ def test_an_import_points_down_or_sideways_and_to_an_annex_from_its_own_verbs_on
     assert wrong == []
 
 
+def test_no_verb_needs_a_verb_of_an_annex_but_of_its_own() -> None:
+    annex_of = {f"seeact_offline.cli.{verb}": name for name, annex in ANNEXES.items() for verb in annex.verbs}
+    needed = [(one, annex_of[one.module]) for one, _ in imports_of_rooms() if one.module in annex_of]
+    assert [one.where for one, annex in needed if one.path.stem not in ANNEXES[annex].verbs] == []
+
+
 @pytest.mark.slow
 def test_rooms_import_each_other_in_no_circle() -> None:
     needs: dict[str, set[str]] = {}

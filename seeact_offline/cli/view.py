@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.progress import StepProgress
+from seeact_offline.files.places import RUNS
 from seeact_offline.records import InputError
 from seeact_offline.scoring.report import counted
 
@@ -27,8 +28,6 @@ LOOPBACK = "127.0.0.1"
 LAST_PORT = 65535
 LARGE = 8 << 20
 """Bytes of predictions that take more than a moment to read."""
-RUNS = Path("runs")
-"""Folder whose runs are shown if none is named: where `eval` puts them."""
 NEEDS = {
     "out": ("annotate",),
     "second": ("annotate",),

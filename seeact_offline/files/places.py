@@ -1,4 +1,4 @@
-"""The folder of data that outlives a run."""
+"""Folders that are used where none is named."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from pathlib import Path
 
 PREFIX = "SEEACT_"
 """Begins the names of our variables: SEEACT_BASE_URL is `--base-url`, and SEEACT_CACHE names the folder of all caches."""
+
+RUNS = Path("runs")
+"""The folder in which `eval` makes a folder a run."""
 
 
 def cache_folder() -> Path:
