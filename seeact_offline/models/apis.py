@@ -116,13 +116,15 @@ def _read_chat(body: Any) -> ApiReply | None:
     if choice is None and isinstance(blocked, str):
         # Gemini, of a prompt that it does not answer
         choice = {"finish_reason": f"content_filter: {blocked}"}
-    message, error = _of(choice, "message"), _fault(choice) or (choice and _fault(body))
+    message, error = _of(choice, "message"), find_fault(choice) or (choice and find_fault(body))
     reason = _of(choice, "finish_reason")
     if not (isinstance(message, dict) or error or reason):
         return None
-    text, calls = _joined(_of(message, "content")), _of(message, "tool_calls")
-    if isinstance(calls, list) and calls and isinstance(text, str | None):
-        functions = [_of(call, "function") for call in calls]
+    content, calls = _of(message, "content"), _of(message, "tool_calls")
+    refusals = [_text(_of(part, "refusal")) for part in content] if isinstance(content, list) else []
+    text, older = _joined(content), _of(message, "function_call")
+    if ((isinstance(calls, list) and calls) or older) and isinstance(text, str | None):
+        functions = [_of(call, "function") for call in calls or ()] or [older]
         text = _with_calls(
             text, [{"name": _of(call, "name"), "arguments": _of(call, "arguments")} for call in functions]
         )
@@ -130,7 +132,8 @@ def _read_chat(body: Any) -> ApiReply | None:
         # SGLang's own form, with a message for what went wrong
         error, reason = error or (reason if reason.get("message") else None), reason.get("type")
     thoughts = bool(_of(message, "reasoning_content") or _of(message, "reasoning"))
-    return ApiReply(text, _text(_of(message, "refusal")), reason, error, thoughts)
+    refusal = _text(_of(message, "refusal")) or next(filter(None, refusals), None)
+    return ApiReply(text, refusal, reason, error, thoughts)
 
 
 def _joined(content: Any) -> Any:
@@ -161,44 +164,69 @@ def read_events(content: bytes) -> Any:
             data.append(value.removeprefix(b" "))
         elif name == b"event":
             kind = value.strip()
-        elif not line:
-            # what is no JSON, as `[DONE]`, is no piece of the reply
-            with suppress(ValueError, RecursionError):
+        elif not line and data:
+            try:
                 event = json.loads(b"\n".join(data))
-                events.append({"error": event} if kind == b"error" and not _of(event, "error") else event)
+            except (ValueError, RecursionError):
+                # `[DONE]`, or the words of a server that gives up
+                event = {}
+            if kind == b"error" or _of(event, "type") == "error":
+                event = {"error": _of(event, "error") or event or b"\n".join(data).decode("utf-8", "replace")}
+            events.append(event)
             data, kind = [], b""
-    if not events:
+    if not any(events):
         return None
     whole = [event["response"] for event in events if isinstance(_of(event, "response"), dict)]
+    errors = [error for event in events if (error := _of(event, "error"))]
     if whole:
-        return whole[-1]
-    body: dict[str, Any] = {
-        name: event[name] for event in events for name in ("usage", "error", "service_tier") if _of(event, name)
-    }
+        items = [
+            event["item"]
+            for event in events
+            if _of(event, "type") == "response.output_item.done" and _of(event, "item")
+        ]
+        return (
+            whole[-1]
+            | ({"output": items} if items and not whole[-1].get("output") else {})
+            | ({"error": errors[-1]} if errors else {})
+        )
+    body = {name: event[name] for event in events for name in ("error", "service_tier") if _of(event, name)}
     pieces = [choice for event in events for choice in _of(event, "choices") or [] if _of(choice, "index") in (0, None)]
+    usages = [usage for part in (*events, *pieces) if isinstance(usage := _of(part, "usage"), dict)]
+    # some count again with each piece, some the prompt first and the reply last
+    body["usage"] = {}
+    for name, value in (pair for usage in usages for pair in usage.items()):
+        if (_count(value) or 0) >= (_count(body["usage"].get(name)) or 0):
+            body["usage"][name] = value
+    # a whole message stands for the pieces before it
+    last = max((place for place, piece in enumerate(pieces) if _of(_of(piece, "message"), "content")), default=0)
     deltas = [_of(piece, "delta") or _of(piece, "message") for piece in pieces]
+    if pieces and _of(_of(pieces[last], "message"), "content"):
+        deltas = [_of(pieces[last], "message"), *deltas[last + 1 :]]
     message = {
         name: "".join(filter(None, (_text(_joined(_of(delta, name))) for delta in deltas)))
         for name in ("content", "reasoning_content", "refusal")
     }
     calls = _merged_calls(call for delta in deltas for call in _of(delta, "tool_calls") or [])
     reasons = [reason for piece in pieces if (reason := _of(piece, "finish_reason"))]
-    errors = [error for piece in pieces if (error := _of(piece, "error"))]
+    faults = [error for piece in pieces if (error := _of(piece, "error"))]
     if pieces:
         # a stream that ends without a reason was cut off
         choice = {"message": {**message, "tool_calls": calls}, "finish_reason": reasons[-1] if reasons else "aborted"}
-        body["choices"] = [choice | ({"error": errors[-1]} if errors else {})]
+        body["choices"] = [choice | ({"error": faults[-1]} if faults else {})]
     return body
 
 
 def _merged_calls(pieces: Iterable[Any]) -> list[Any]:
     """The calls of tools whose arguments came in pieces."""
-    calls: dict[Any, dict[str, Any]] = {}
+    calls: dict[Any, dict[str, list[str]]] = {}
+    key: Any = None
     for piece in pieces:
-        function = calls.setdefault(_of(piece, "index"), {"function": {"name": "", "arguments": ""}})["function"]
-        for name in function:
-            function[name] += _text(_of(_of(piece, "function"), name)) or ""
-    return list(calls.values())
+        named = [value for name in ("index", "id") if (value := _of(piece, name)) is not None]
+        key = named[0] if named else key
+        parts = calls.setdefault(str(key), {"name": [], "arguments": []})
+        for name, texts in parts.items():
+            texts.append(_text(_of(_of(piece, "function"), name)) or "")
+    return [{"function": {name: "".join(texts) for name, texts in parts.items()}} for parts in calls.values()]
 
 
 def _with_calls(text: str | None, calls: Sequence[Any]) -> str:
@@ -246,7 +274,7 @@ def _read_response(body: Any) -> ApiReply | None:
         text=_with_calls(text, calls) if calls else text,
         refusal=_text(refusals[0]) if refusals else None,
         stopped_by=reason or _of(body, "status"),
-        error=_fault(body),
+        error=find_fault(body),
         thoughts=any(_of(entry, "type") == "reasoning" for entry in output),
     )
 
@@ -267,8 +295,10 @@ RESPONSES = Api(
 
 _THOUGHTS = frozenset({"thinking", "reasoning", "redacted_thinking", "reasoning_text"})
 """Types of content parts that are no answer."""
-MOST_TOKENS = 10_000_000
-"""Tokens of the longest context of any model: a count beyond that is a server's mistake."""
+MOST_TOKENS, MOST_REPLY = 2_000_000, 500_000
+"""Tokens of the longest context, and of the longest reply, that servers offer: a count beyond that is a server's mistake."""
+_MOST_USD = 1000.0
+"""A bill for one call beyond that is one too."""
 _TICKS = 10**10
 _DECIMAL = re.compile(r"\d{1,9}(\.\d{1,20})?(e-\d{1,2})?", re.IGNORECASE)
 _TIER_CHARS = 40
@@ -290,18 +320,25 @@ def sendable(text: str) -> str:
 def read_usage(body: Any) -> ReportedUsage:
     """Reads what a body of either API says that the call has used."""
     usage = _of(body, "usage")
-    asked, replied = ("prompt", "completion") if _of(usage, "prompt_tokens") is not None else ("input", "output")
-    prompt, completion, total = (_of(usage, f"{name}_tokens") for name in (asked, replied, "total"))
+    counts = (
+        {name: count for name, value in usage.items() if (count := _count(value)) is not None}
+        if isinstance(usage, dict)
+        else {}
+    )
+    asked, replied = ("prompt", "completion") if counts.get("prompt_tokens") else ("input", "output")
+    prompt, completion, total = (counts.get(f"{name}_tokens") for name in (asked, replied, "total"))
+    if completion is None and prompt is not None and total is not None:
+        completion = max(0, total - prompt)
     tokens = None
-    if _is_count(prompt) and _is_count(completion):
-        images = _of(_of(usage, f"{asked}_tokens_details"), "image_tokens")
-        thoughts = _of(_of(usage, f"{replied}_tokens_details"), "reasoning_tokens")
-        if _is_count(total):
+    if prompt is not None and completion is not None and completion <= MOST_REPLY:
+        images = _count(_of(_of(usage, f"{asked}_tokens_details"), "image_tokens"))
+        thoughts = _count(_of(_of(usage, f"{replied}_tokens_details"), "reasoning_tokens"))
+        if total is not None and total - prompt <= MOST_REPLY:
             # xAI, Gemini and gateways count thoughts beside the reply, OpenAI in it: only the total tells
             completion = max(completion, total - prompt)
-        elif _is_count(thoughts) and thoughts > completion:
+        elif thoughts is not None and completion < thoughts <= MOST_REPLY:
             completion += thoughts
-        tokens = Tokens(prompt, completion, images if _is_count(images) else 0)
+        tokens = Tokens(prompt, completion, images or 0)
     return ReportedUsage(tokens, _named_cost(body), _tier(body))
 
 
@@ -312,8 +349,13 @@ def _named_cost(body: Any) -> float | None:
     cost = _of(usage, "cost")
     charged = _usd(_of(cost, "total_cost") if isinstance(cost, dict) else cost)
     upstream = _usd(_of(_of(usage, "cost_details"), "upstream_inference_cost"))
-    ticks = _usd(_of(usage, "cost_in_usd_ticks"))
-    named = [charged, upstream, _usd(_of(usage, "estimated_cost")), None if ticks is None else ticks / _TICKS]
+    ticks = _of(usage, "cost_in_usd_ticks")
+    named = [
+        charged,
+        upstream,
+        _usd(_of(usage, "estimated_cost")),
+        _usd(ticks / _TICKS) if isinstance(ticks, int | float) else None,
+    ]
     if _of(usage, "is_byok") is True and charged is not None and upstream is not None:
         named.append(charged + upstream)
     return max((one for one in named if one is not None), default=None)
@@ -324,7 +366,7 @@ def _usd(value: Any) -> float | None:
     if isinstance(value, str) and _DECIMAL.fullmatch(value):
         value = float(value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and 0 <= value < 10**15 else None
+    return float(value) if is_number and 0 <= value <= _MOST_USD else None
 
 
 def _tier(body: Any) -> str:
@@ -332,19 +374,25 @@ def _tier(body: Any) -> str:
     return tier.lower()[:_TIER_CHARS] if isinstance(tier, str) else ""
 
 
-def _is_count(value: object) -> bool:
-    """True for a number of tokens that one call can have."""
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
+def _count(value: Any) -> int | None:
+    """A number of tokens that one call can have, which some gateways write as a text or with a decimal point; None for anything else."""
+    if isinstance(value, str) and re.fullmatch(r"\d{1,9}", value):
+        value = int(value)
+    is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    return int(value) if is_whole and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else None
 
 
 def _of(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
 
 
-def _fault(value: Any) -> Any:
+def find_fault(value: Any) -> Any:
     """The `error` of a body or a choice; None for one that says nothing."""
     error = _of(value, "error")
-    return None if not error or (isinstance(error, dict) and not any(error.values())) else error
+    says = (
+        [entry for entry in error.values() if entry not in (0, "0", "success")] if isinstance(error, dict) else [error]
+    )
+    return error if any(says) else None
 
 
 def _text(value: Any) -> str | None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from seeact_offline.models import PROVIDERS, failures, find_model
 from seeact_offline.models.address import find_server
+from seeact_offline.models.apis import find_fault
 from seeact_offline.models.budget import priced
 from seeact_offline.models.failures import Failure
 from seeact_offline.models.model_call import WAITING
@@ -155,8 +157,12 @@ def read_result(line: bytes, codec: BatchCodec) -> Result:
         raise ValueError(str(error)) from None
     if not isinstance(row, dict) or not isinstance(row.get("custom_id"), str):
         raise ValueError("a line without custom_id")
-    response, fault = row.get("response"), row.get("error")
+    response, fault = row.get("response"), find_fault(row)
     status, body = (response.get("status_code"), response.get("body")) if isinstance(response, dict) else (None, None)
+    with suppress(ValueError, RecursionError):
+        # gateways write both as texts too
+        status = int(status) if isinstance(status, str) else status
+        body = json.loads(body) if isinstance(body, str) else body
     if status == 200 and not fault:
         return Result(row["custom_id"], codec.read(body))
     # vLLM names whatever it stumbled over in a text, under a status that says little

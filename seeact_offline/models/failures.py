@@ -19,8 +19,6 @@ from seeact_offline.models import servers
 from seeact_offline.records import CallError, Usage
 
 DETAIL_CHARS = 300
-_LONGEST = 100_000
-"""Characters that are looked at: far more than are shown, so that no secret is cut in two where it can be seen."""
 BLANK_RETRIES = 2
 MALFORMED_RETRIES = 4
 RETRIES: Mapping[str, float] = {
@@ -110,7 +108,8 @@ class Failure:
 
 def scrubbed(detail: str) -> str:
     """One line of at most DETAIL_CHARS characters without secrets: servers like to quote what they refuse."""
-    return redact_reported(detail[:_LONGEST])[:DETAIL_CHARS]
+    # the whole is looked at, so that no secret is cut in two where it can be seen
+    return redact_reported(detail)[:DETAIL_CHARS]
 
 
 def advised(detail: str, advice: str) -> str:
@@ -127,7 +126,7 @@ def malformed(what: str) -> Failure:
 
 def truncated(text: object, limit: str) -> str:
     """The detail of a reply that was cut off, with its beginning."""
-    begun = " ".join(text[:_LONGEST].split()) if isinstance(text, str) else ""
+    begun = scrubbed(text) if isinstance(text, str) else ""
     return scrubbed(f"the reply did not fit in {limit}" + (f"; it began: {begun}" if begun else ""))
 
 
@@ -139,7 +138,7 @@ def of_status(
         body: Any = json.loads(content)
     except (ValueError, RecursionError):
         body = None
-    text = content[:2000].decode("utf-8", "replace")
+    text = content.decode("utf-8", "replace")
     error = servers.read_error(status, text if body is None else body)
     finding = servers.find(error)
     row = None if finding is None else finding.row
@@ -158,7 +157,9 @@ def of_status(
         means = "no_quota" if pause is None or pause > SOON_S else "rate_limited"
     elif means == "redirected":
         said = f"the server redirects to {headers.get('location', 'nowhere')}, where no key is sent: name the right base_url"
-    name = "bad_request" if means in ("no_such_model", "otherwise") else means
+    # some servers lose a model for a moment
+    lost = "server_error" if status >= 500 else "bad_request"
+    name = lost if means == "no_such_model" else "bad_request" if means == "otherwise" else means
     return Failure(
         name,
         advised(said, HINTS.get(row.hint, "") if row else ""),
@@ -189,26 +190,23 @@ def of_body(body: object, headers: Mapping[str, str], usage: Usage | None = None
     error = body.get("error") or body.get("base_resp") or (body if is_bare else None)
     if not error:
         return None
-    read = servers.read_error(200, {"error": error})
-    statuses = [int(code) for code in read.codes if re.fullmatch("[45][0-9][0-9]", code)]
+    own = [str(error.get(field)) for field in ("code", "status", "error_code")] if isinstance(error, dict) else []
+    status = next((int(code) for code in own if re.fullmatch("[45][0-9][0-9]", code)), 200)
     content = json.dumps(error).encode()
-    if statuses:
-        return of_status(min(statuses), headers, content, True, usage)
-    if servers.find(read):
-        return of_status(200, headers, content, True, usage)
+    if status != 200 or servers.find(servers.read_error(200, error)):
+        return of_status(status, headers, content, True, usage)
     failure = malformed(f"an error as a success: {servers.sentence_of(error) or error}")
     return failure if usage is None else replace(failure, usage=usage)
 
 
 def of_torn_reply(error: object, reason: object, text: object, headers: Mapping[str, str]) -> Failure:
     """A reply that the server broke off, with the `error` beside it if there is one: whatever its text, it is no answer."""
-    begun = f"; it began: {text[:80]}" if isinstance(text, str) and text.strip() else ""
+    begun = f"; it began: {scrubbed(text)[:80]}" if isinstance(text, str) and text.strip() else ""
     named = of_body({"error": error}, headers) if error else None
     why = named.detail if named else f"finish reason {reason}"
-    name = named.name if named and named.name != "api_error" else "server_error"
-    if name == "bad_request" and not servers.find(servers.read_error(200, error)):
-        # a status alone: the request was good enough for the reply to begin
-        name = "server_error"
+    # a status alone says little: the request was good enough for the reply to begin
+    is_known = named is not None and (named.name == "rate_limited" or servers.find(servers.read_error(200, error)))
+    name = named.name if named and is_known else "server_error"
     pause = _retry_after(headers) if name in RETRIES else None
     return Failure(name, scrubbed(f"the server broke the reply off: {why}{begun}"), retry_after_s=pause)
 
@@ -243,7 +241,7 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 _PAUSE = re.compile(
-    r"(?:try again|retry|wait)(?: in| after| for)? (?:(\d{1,3})h)?(?:(\d{1,3})m(?!s))?(?:([\d.]{1,12}) ?(ms|s|seconds?))?"
+    r"(?:try again|retry|wait)(?: in| after| for)? (?:(\d{1,3})h)?(?:(\d{1,3})m(?!s))?(?:(\d{1,9}(?:\.\d{1,9})?) ?(ms|s|seconds?)\b)?"
 )
 
 

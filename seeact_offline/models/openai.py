@@ -140,7 +140,7 @@ class OpenAIModel(ServerModel):
             outcome = await self._post(self.body(request, urls, form))
             if isinstance(outcome, Completion):
                 self._prompts.add(request.messages, outcome.usage.prompt_tokens)
-                self.parameters.note_answer(form)
+                self.parameters.note_answer(form, self.refusable(request, form))
                 self._n_trials += trial is not None
                 return outcome
             parts = self.refusable(request, form)
@@ -213,7 +213,7 @@ class OpenAIModel(ServerModel):
         except (OpenAIError, TimeoutError, ReplyTooLarge, ValueError, LookupError, TypeError, RecursionError):
             return ""
         more = f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else ""
-        shown = failures.scrubbed(", ".join(name[:100] for name in names[:MOST_LISTED]) or "none")
+        shown = failures.scrubbed(", ".join(names[:MOST_LISTED]) or "none")
         return f"; it has {shown}{more}{failures.scrubbed(did_you_mean(self._name, ', '.join(names)))}"
 
     def body(self, request: Request, urls: list[bytes], form: Form) -> bytes:
@@ -232,9 +232,10 @@ class OpenAIModel(ServerModel):
         who = self._server.address
         try:
             # some servers send pieces where a whole reply was asked for
-            body = read_events(content) if is_stream(content) else json.loads(content)
+            streams = is_stream(content) or headers.get("content-type", "").startswith("text/event-stream")
+            body = read_events(content) if streams else json.loads(content)
         except (ValueError, RecursionError, AttributeError, TypeError) as error:
-            found = content[:80].decode("utf-8", "replace")
+            found = failures.scrubbed(content.decode("utf-8", "replace"))[:80]
             detail = f"{who} answered with something that is not JSON: {error}: {found}"
             return failures.malformed(detail).with_advice(self._path_advice())
         reported, reply = read_usage(body), self.api.read(body)
@@ -242,9 +243,7 @@ class OpenAIModel(ServerModel):
         usage = self._usage(reported, bool(reply and reply.text)) if used else failures.UNREAD
         if reply is not None:
             return self._outcome(reply, usage, headers)
-        detail = (
-            f"{who} answered with something that is not a chat completion: {content[:200].decode('utf-8', 'replace')}"
-        )
+        detail = f"{who} answered with something that is not a chat completion: {failures.scrubbed(content.decode('utf-8', 'replace'))[:200]}"
         failure = failures.of_body(body, headers, usage if used else None)
         if failure is None:
             return replace(failures.malformed(detail), usage=usage)
@@ -253,12 +252,12 @@ class OpenAIModel(ServerModel):
 
     def _outcome(self, reply: ApiReply, usage: Usage, headers: Mapping[str, str]) -> Completion | Failure:
         end = ending(reply.stopped_by)
-        if reply.refusal or (end == "refused" and not reply.error):
+        if reply.error or end == "server_error":
+            return replace(failures.of_torn_reply(reply.error, reply.stopped_by, reply.text, headers), usage=usage)
+        if reply.refusal or end == "refused":
             by = "" if reply.stopped_by in (None, "content_filter") else f" ({reply.stopped_by})"
             detail = failures.scrubbed(reply.refusal or f"stopped by the server's content filter{by}")
             return Failure("refused", detail, usage=usage)
-        if reply.error or end == "server_error":
-            return replace(failures.of_torn_reply(reply.error, reply.stopped_by, reply.text, headers), usage=usage)
         is_blank = reply.text is None or (isinstance(reply.text, str) and not reply.text.strip())
         thought = "; it wrote thoughts alone: raise --max-tokens" if reply.thoughts and is_blank else ""
         if end == "truncated":

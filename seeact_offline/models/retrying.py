@@ -127,6 +127,8 @@ class Retrier:
             return inf
         if call.usage.calls >= MOST_PAID:
             return inf
+        if failure.hopeless and self._breaker.n_answered == 0:
+            return inf
         draw = call.random.random()
         if failure.retry_after_s:
             # calls that were refused together must not come back together

@@ -25,9 +25,12 @@ _QUOTED = frozenset({"input", "flagged_input", "failed_generation", "prompt"})
 _SENTENCE_CHARS = 600
 _MOST_TEXTS = 40
 _DEPTH = 12
-_LONG_QUOTE = re.compile(r"'[^']{200,}'|\"[^\"]{200,}\"|`[^`]{200,}`")
-"""Rather a page than a name."""
+_LONG_QUOTE = re.compile(r"'[^']{200,}'|\"[^\"]{200,}\"|`[^`]{200,}`|(?<==)'[^']{20,}'")
+"""Rather a page than a name; after `=`, what a library shows of the request."""
 _ANY_CHARS, _NAME = r"[^\n]{0,80}?", r"(?P<name>[\w.\[\]]{1,80})"
+_LASTING = frozenset({"no_quota", "at_limit", "auth_failed", "refused", "no_such_model", "otherwise"})
+"""Meanings that outlive the call. Their phrases begin a clause: within one they are as likely words of a page."""
+_CLAUSE = r"(?:^|(?<=[.:;!>)\]}] )|(?<=[>{(:])|(?<= - ))"
 
 
 class Row(NamedTuple):
@@ -36,7 +39,7 @@ class Row(NamedTuple):
     provider: str
     """The servers that are known for it."""
     status: str
-    """HTTP statuses, with spaces between them; empty for any."""
+    """HTTP statuses, with spaces between them; empty for any below 500, and of a refusal but 429: those say that it is the server's day."""
     code: str
     """A code or type, or `FIELD=CODE` where the same code means another thing elsewhere; empty for any."""
     phrase: str
@@ -106,11 +109,16 @@ def find(error: ServerError) -> Finding | None:
     """The row for an error; None where no row has its status, codes or words."""
     for rows in _by_rank():
         for row in rows:
-            if row.status and str(error.status) not in row.status.split():
+            usual = error.status < 500 and (row.means, error.status) != ("refused", 429)
+            if not (str(error.status) in row.status.split() if row.status else usual):
                 continue
             if row.code and _plain_code(row.code) not in error.codes:
                 continue
-            matches = [match for sentence in error.sentences for match in _pattern(row.phrase).finditer(sentence)]
+            matches = [
+                match
+                for sentence in error.sentences
+                for match in _pattern(row.phrase, row.means in _LASTING).finditer(sentence)
+            ]
             if row.phrase and not matches:
                 continue
             names = [name.rpartition(".")[2] for match in matches if (name := match.groupdict().get("name"))]
@@ -159,9 +167,9 @@ def _endings() -> Mapping[str, str]:
 
 
 @cache
-def _pattern(phrase: str) -> re.Pattern[str]:
+def _pattern(phrase: str, begins_clause: bool) -> re.Pattern[str]:
     text = re.escape(phrase.lower()).replace(r"\*", _ANY_CHARS).replace(r"\{\}", _NAME)
-    return re.compile((r"(?<!\w)" if phrase[:1].isascii() and phrase[:1].isalnum() else "") + text)
+    return re.compile((_CLAUSE if begins_clause else r"(?<![^\W_])") + text)
 
 
 @cache

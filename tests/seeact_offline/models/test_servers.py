@@ -143,6 +143,18 @@ ENDINGS = [
     Behaviour("Gemini: a blocked prompt that is not counted", Answer(body=b'{"choices": [], "promptFeedback": {"blockReason": "SAFETY"}}'), "refused", reserved=1, kept=True),
     Behaviour("a gateway: nothing to read, with its usage", choices(), "Hi.", 2),
     Behaviour("a gateway: a text of another kind, with its usage", reply(7), "Hi.", 2),
+    Behaviour("a gateway: an error that is none", reply("Click.", "stop", {"error": {"code": "0", "message": "success"}}), "Click.", 1, kept=True),
+    Behaviour("OpenAI, older: a function's call", reply("", "function_call", message={"function_call": {"name": "click", "arguments": "{}"}}), '{"name": "click", "arguments": {}}', 1, kept=True),
+    Behaviour("a gateway: a refusal among the parts", reply([{"type": "refusal", "refusal": "No."}]), "refused", 1, kept=True),
+    Behaviour("a refusal that breaks off", reply(None, "error", message={"refusal": "I "}), "Hi.", 2),
+    *(
+        Behaviour(f"OpenRouter: a bare {code} in the middle", reply("I would cli", "error", error={"code": code, "message": "Provider returned error"}), "Hi.", 2)
+        for code in (401, 402, 403)
+    ),
+    Behaviour("a gateway: counts as texts and floats", reply("Click.", "stop", {"usage": {"prompt_tokens": str(PROMPT_TOKENS), "completion_tokens": float(COMPLETION_TOKENS)}}), "Click.", 1, kept=True),
+    Behaviour("a gateway: a total for the reply", reply("Click.", "stop", {"usage": {"prompt_tokens": PROMPT_TOKENS, "total_tokens": USAGE["total_tokens"]}}), "Click.", 1, kept=True),
+    Behaviour("a gateway: another API's names", reply("Click.", "stop", {"usage": {"prompt_tokens": 0, "completion_tokens": 0, **RESPONSES_USAGE}}), "Click.", 1, kept=True),
+    Behaviour("a gateway: an absurd bill", reply("Click.", "stop", {"usage": {**USAGE, "cost": 1e14}}), "Click.", 1, kept=True),
     Behaviour("a gateway: the second choice first", choices({"index": 1, "message": {"content": "No."}}, {"index": 0, "message": {"content": "Click."}, "finish_reason": "stop"}), "Click.", 1, kept=True),
     Behaviour("a gateway: an absurd total", reply("Click.", "stop", {"usage": {**USAGE, "total_tokens": 999_999_999_999}}), "Click.", 1, kept=True),
     *(
@@ -284,12 +296,12 @@ PERMANENT = [
     Behaviour("nginx, a TLS port", error(400, "<center>The plain HTTP request was sent to HTTPS port</center>"), "bad_request", stops=True, says="https://"),
     Behaviour("Go, a TLS port", error(400, "Client sent an HTTP request to an HTTPS server.\n"), "bad_request", stops=True, says="https://"),
     Behaviour("OpenAI, a parameter of the user's", openai_error(400, "Unknown parameter: 'moderation'.", "unknown_parameter"), "bad_request"),
-    Behaviour("new-api, no such model", openai_error(503, "No available channel for model gpt-9 under group default", "model_not_found", "new_api_error"), "bad_request", stops=True),
+    Behaviour("new-api, no such model", openai_error(503, "No available channel for model gpt-9 under group default", "model_not_found", "new_api_error"), "server_error", stops=True),
     Behaviour("DeepSeek, no such model", openai_error(400, "Model Not Exist", "invalid_request_error"), "bad_request", stops=True),
     Behaviour("LM Studio, lmstudio-bug-tracker#618", error(200, {"error": "Unexpected endpoint or method. (POST /chat/completions)"}), "bad_request", stops=True),
 ]  # fmt: skip
 TABLE = [*TORN, *ENDINGS, *PARTS, *REFUSED, *NO_QUOTA, *NO_KEY, *PASSING, *PERMANENT]
-NAMES = {"refused", "truncated", "no_quota", "auth_failed", "bad_request", "empty_reply"}
+NAMES = {"server_error", "refused", "truncated", "no_quota", "auth_failed", "bad_request", "empty_reply"}
 
 
 def asked(server: ChatServer, store: Path, **options: Any) -> tuple[Any, float]:
@@ -502,8 +514,13 @@ def test_a_response_that_only_streams_is_its_last_event() -> None:
             body=(events(piece(content="I would cli"), done=False).body or b"")
             + b'event: error\ndata: {"message": "lost"}\n\n'
         ),
+        Answer(
+            body=(events(piece(content="I would cli"), done=False).body or b"")
+            + b"event: error\ndata: lost\n\n"
+            + (events(piece("stop")).body or b"")
+        ),
     ],
-    ids=["no end", "an error behind it", "an error beside no choice", "an event of that name"],
+    ids=["no end", "an error behind it", "an error beside no choice", "an event of that name", "and in plain words"],
 )
 def test_a_stream_that_breaks_off_is_asked_for_again(torn: Answer) -> None:
     with ChatServer(script(torn, WHOLE)) as server:
