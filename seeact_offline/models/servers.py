@@ -27,7 +27,7 @@ _MOST_TEXTS = 40
 _DEPTH = 12
 _LONG_QUOTE = re.compile(r"'[^']{200,}'|\"[^\"]{200,}\"|`[^`]{200,}`|(?<==)'[^']{20,}'")
 """Rather a page than a name; after `=`, what a library shows of the request."""
-_ANY_CHARS, _NAME = r"[^\n]{0,80}?", r"(?P<name>[\w.\[\]]{1,80})"
+_ANY_CHARS, _NAME = r"[^\n]{0,160}?", r"(?P<name>[\w.\[\]]{1,80})"
 _LASTING = frozenset({"no_quota", "at_limit", "auth_failed", "refused", "no_such_model", "otherwise"})
 """Meanings that outlive the call. Their phrases begin a clause: within one they are as likely words of a page."""
 _CLAUSE = r"(?:^|(?<=[.:;!>)\]}] )|(?<=[>{(:])|(?<= - ))"
@@ -43,7 +43,7 @@ class Row(NamedTuple):
     code: str
     """A code or type, or `FIELD=CODE` where the same code means another thing elsewhere; empty for any."""
     phrase: str
-    """Words within a sentence: `*` stands for up to 80 characters, `{}` for the name of a parameter; empty for any."""
+    """Words within a sentence: `*` stands for up to 160 characters, `{}` for the name of a parameter; empty for any."""
     means: str
     """The failure's name; `at_limit`: `no_quota`, unless the server asks to wait for a moment; `no_such_model`: no call will get through;
     `otherwise`: ask without what `hint` names."""
