@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 
 import pytest
@@ -22,8 +21,7 @@ def test_a_text_of_twice_the_size_takes_twice_the_time(name: str) -> None:
     assert slow == {}
 
 
-@pytest.mark.slow
-@pytest.mark.skipif("SEEACT_LONG_TESTS" not in os.environ, reason="takes an hour: set SEEACT_LONG_TESTS to run it")
+@pytest.mark.nightly
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("name", READERS)
 def test_a_text_of_twice_the_size_takes_twice_the_time_up_to_a_megabyte(name: str) -> None:
