@@ -5,6 +5,7 @@ The commands run in processes that are killed: what a server has worked on is bi
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import io
@@ -249,7 +250,7 @@ def _batch(pages: Path, out: Path, **options: Any) -> None:
     common: dict[str, Any] = {"dataset": pages, "split": "cross_task", "out": out, "ranker": "bm25", "top_k": 4, "group_size": 2, "grounding": "choice"}  # fmt: skip
     live = {name: value for name, value in options.items() if name not in ("max_cost", "concurrency")}
     config = EvalConfig(**common, limit=1, **live)
-    run_batch(config, "submit", out.with_name(f"{out.name}-waves"), sleep=lambda _: time.sleep(0.005))
+    run_batch(config, "submit", out.with_name(f"{out.name}-waves"), sleep=lambda _: asyncio.sleep(0.005))
     _choose(pages, out, grounding="choice", **options)
 
 

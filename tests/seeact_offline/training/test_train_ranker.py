@@ -282,6 +282,7 @@ def test_a_finished_training_is_neither_resumed_nor_overwritten(dataset: Path, t
             ranker_tuning.train_ranker(asked(dataset, trained, resume=resume))
 
 
+@pytest.mark.nightly
 # a busy machine may take long to start three Pythons
 @pytest.mark.timeout(600)
 def test_two_processes_prepare_and_train_as_one_does(dataset: Path, tmp_path: Path) -> None:
