@@ -29,7 +29,12 @@ N_TASKS = 2
 @pytest.mark.parametrize("name", ASKED)
 def test_the_oracle_reaches_the_ceiling_and_no_more(name: str, tmp_path: Path) -> None:
     run = so.evaluate(
-        agent=name, model="builtin/oracle", protocol="seeact", split="cross_website", limit=N_TASKS, out=tmp_path / "run"
+        agent=name,
+        model="builtin/oracle",
+        protocol="seeact",
+        split="cross_website",
+        limit=N_TASKS,
+        out=tmp_path / "run",
     )
     assert {*run.to_pandas("steps")["target_op"]} == {"CLICK", "TYPE", "SELECT"}
     steps = run.to_pandas("steps").set_index(["annotation_id", "action_uid"])

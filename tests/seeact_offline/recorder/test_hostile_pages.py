@@ -94,7 +94,7 @@ ENDLESS = {
 def test_a_page_whose_fonts_or_frames_never_come_is_recorded_all_the_same(
     recorder, tmp_path, monkeypatch, script
 ) -> None:
-    monkeypatch.setattr(browser, "_REST", browser._REST.replace("5000", "1000"))
+    monkeypatch.setattr(browser, "REST_S", 1.0)
     task = load_script(write_script(tmp_path, [CLICK], PAGE + script))[0]
     assert len(recorder.record(task)) == 1
 

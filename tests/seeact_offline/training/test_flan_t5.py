@@ -204,7 +204,10 @@ class Resumed(NamedTuple):
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(7, id="in the first epoch", marks=pytest.mark.nightly), pytest.param(17, id="in the second epoch")],
+    params=[
+        pytest.param(7, id="in the first epoch", marks=pytest.mark.nightly),
+        pytest.param(17, id="in the second epoch"),
+    ],
 )
 def resumed(request: pytest.FixtureRequest, dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Resumed:
     out, begun, really = tmp_path_factory.mktemp("resumed") / "out", list[int](), EpochRows.begin_epoch
