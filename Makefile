@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 SETUP_FILES := pyproject.toml constraints.txt
 
-.PHONY: eval test quick check format docs notebooks wheel clean
+.PHONY: eval test quick nightly check format docs notebooks wheel clean
 .DEFAULT_GOAL := eval
 
 eval: $(VENV)/.installed$(addprefix -,$(EXTRAS))
@@ -19,9 +19,13 @@ eval: $(VENV)/.installed$(addprefix -,$(EXTRAS))
 test: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -q -rs -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-# All but the tests marked as slow
+# `make test` but for the tests marked as slow
 quick: $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not slow" $(ARGS)
+	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not slow and not nightly" $(ARGS)
+
+# All tests, those marked as nightly too: hours
+nightly: $(VENV)/.installed-dev
+	@$(BIN)/python -m pytest -q -rs -n 3 --dist loadfile --no-loadscope-reorder -m "" $(ARGS)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/python -m ruff format --check .

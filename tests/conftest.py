@@ -17,8 +17,8 @@ from tests.hub_server import HubServer
 
 REPO = Path(__file__).resolve().parents[1]
 SHARED_DATA = REPO.parent / "shared" / "data"
-QUICK, QUICK_S, OVERTIME = "not slow", 2.0, "overtime"
-"""The choice of `make quick`, and the seconds that a test of it may take."""
+QUICK_S, OVERTIME = 2.0, "overtime"
+"""Seconds of the processor from which on a test is to be marked as slow, and their name in a report."""
 
 # A slow machine must not turn a passing property into a failing one; in CI every run tries the same examples.
 settings.register_profile("project", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
@@ -51,19 +51,10 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
             _too_long[report.nodeid] = float(str(seconds))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if config.option.markexpr == QUICK:
-        terminalreporter.write_line("left out: tests that are marked as slow; make test runs all")
-    elif "SEEACT_LONG_TESTS" not in os.environ:
-        terminalreporter.write_line("left out: tests of minutes and hours; SEEACT_LONG_TESTS=1 make test runs all")
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Names what makes `make quick` slow. A note and no failure, as another machine may be the reason."""
     for test, seconds in sorted(_too_long.items()):
         terminalreporter.write_line(f"over {QUICK_S:g} s and not marked as slow: {test}, {seconds:.1f} s")
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """`make quick` is to stay quick; elsewhere another machine may be the reason."""
-    if _too_long and session.config.option.markexpr == QUICK and session.exitstatus == 0:
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_collection_finish() -> None:

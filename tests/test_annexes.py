@@ -1,4 +1,4 @@
-"""The core without one of its annexes: in a copy of the tree, its folder, its verb files and its tests are deleted."""
+"""The core without its annexes, all or one: in a copy of the tree, their folders, verb files and tests are deleted."""
 
 from __future__ import annotations
 
@@ -54,14 +54,21 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("annex", ANNEXES)
-def test_the_core_works_without_an_annex(annex: str, whole: bytes, tmp_path: Path) -> None:
-    root, verbs = tmp_path / "tree", ANNEXES[annex].verbs
+@pytest.mark.parametrize(
+    "annexes",
+    [
+        pytest.param([*ANNEXES], id="all"),
+        *(pytest.param([annex], id=annex, marks=pytest.mark.nightly) for annex in ANNEXES),
+    ],
+)
+def test_the_core_works_without_annexes(annexes: list[str], whole: bytes, tmp_path: Path) -> None:
+    root, verbs = tmp_path / "tree", {verb for annex in annexes for verb in ANNEXES[annex].verbs}
     for name in ("seeact_offline", "ranker", "prompts", "tests"):
         shutil.copytree(REPO / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(REPO / "pyproject.toml", root)
-    shutil.rmtree(root / "seeact_offline" / annex)
-    shutil.rmtree(root / "tests" / "seeact_offline" / annex)
+    for annex in annexes:
+        shutil.rmtree(root / "seeact_offline" / annex)
+        shutil.rmtree(root / "tests" / "seeact_offline" / annex)
     for verb in verbs:
         (root / "seeact_offline" / "cli" / f"{verb}.py").unlink()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 
 import pytest
@@ -11,23 +10,18 @@ from seeact_offline.trajectories import opening
 from tests.growth import FILES, MOST, growth, readers, seconds, texts
 
 READERS = readers()
-DRAWN = 30
-"""Texts a reader, of some hundreds or thousands; others for each reader."""
+DRAWS = [
+    pytest.param(2, 1 << 14, marks=pytest.mark.slow),
+    pytest.param(30, 1 << 14, marks=pytest.mark.nightly),
+    pytest.param(10, 1 << 20, marks=[pytest.mark.nightly, pytest.mark.timeout(1200)]),
+]
+"""Texts a reader, of some hundreds or thousands and others for each reader, and the characters of the longest."""
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(("n_texts", "largest"), DRAWS)
 @pytest.mark.parametrize("name", READERS)
-def test_a_text_of_twice_the_size_takes_twice_the_time(name: str) -> None:
-    slow = grown(name, DRAWN, 1 << 14)
-    assert slow == {}
-
-
-@pytest.mark.slow
-@pytest.mark.skipif("SEEACT_LONG_TESTS" not in os.environ, reason="takes an hour: set SEEACT_LONG_TESTS to run it")
-@pytest.mark.timeout(1200)
-@pytest.mark.parametrize("name", READERS)
-def test_a_text_of_twice_the_size_takes_twice_the_time_up_to_a_megabyte(name: str) -> None:
-    slow = grown(name, DRAWN // 3, 1 << 20)
+def test_a_text_of_twice_the_size_takes_twice_the_time(name: str, n_texts: int, largest: int) -> None:
+    slow = grown(name, n_texts, largest)
     assert slow == {}
 
 

@@ -80,10 +80,12 @@ _FALLBACK_NAME = """(el) => el.getAttribute('aria-label') || (el.tagName === 'SE
 """The name of an element that the accessibility tree does not name; the text of a list would be all its options."""
 _VALUES = """(elements) => elements.map(
   (el) => el.tagName === 'SELECT' ? (el.selectedOptions[0]?.label ?? '') : String(el.value ?? ''))"""
-_REST = """() => Promise.race([
+_REST = """(most_ms) => Promise.race([
   document.fonts.ready.then(() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r())))),
-  new Promise(r => setTimeout(r, 5000)),
+  new Promise(r => setTimeout(r, most_ms)),
 ])"""
+REST_S = 5.0
+"""Seconds for which a page's network, and then its frames, are waited for at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -493,14 +495,13 @@ def answer_dialog(dialog: Any, is_accepted: bool) -> None:
 
 
 def settle(page: Page) -> None:
-    """Waits until the page has loaded, its network is quiet and two frames were drawn in its fonts; the last two for at most five
-    seconds each."""
+    """Waits until the page has loaded, its network is quiet and two frames were drawn in its fonts; the last two for at most `REST_S` each."""
     from playwright.sync_api import TimeoutError as TooLong
 
     page.wait_for_load_state("load")
     with suppress(TooLong):
-        page.wait_for_load_state("networkidle", timeout=5000)
-    page.evaluate(_REST)
+        page.wait_for_load_state("networkidle", timeout=1000 * REST_S)
+    page.evaluate(_REST, 1000 * REST_S)
 
 
 def same_box(target: Locator, session: CDPSession) -> list[int]:

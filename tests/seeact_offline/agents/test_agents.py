@@ -55,17 +55,18 @@ def test_a_web_agent_reads_the_labels_that_it_writes(name: str, label: str, valu
         assert answer.value == ("" if op == "CLICK" else value)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("n_replies", [100, pytest.param(1500, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("agent", AGENTS.values(), ids=lambda agent: agent.name)
-def test_no_reply_raises_anything_but_unreadable(agent: Agent) -> None:
-    rng, shown = random.Random(0), Shown.whole((1280, 5000))
+def test_no_reply_raises_anything_but_unreadable(agent: Agent, n_replies: int) -> None:
+    # other replies for each agent
+    rng, shown = random.Random(agent.name), Shown.whole((1280, 5000))
     samples = [one.write(op, "New 'York'", (500.0, 900.0), shown) for one in PLACED for op in sorted(one.speaks)]
     samples += [
         "ACTION: TYPE\nELEMENT: a box\nVALUE: x",
         "Thought: a\nAction: wait()",
         "```python\npyautogui.press('enter')\n```",
     ]
-    for _ in range(1500):
+    for _ in range(n_replies):
         text = list(rng.choice(samples))
         for _ in range(rng.randrange(6)):
             at = rng.randrange(len(text) + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -250,9 +251,14 @@ WRAPS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("wrap", WRAPS)
-@pytest.mark.parametrize("name", [name for name in [*GUI_MODELS, *GROUNDERS] if find_agent(name)[0].grounder is None])
-def test_each_language_is_read_in_every_wrapping(name: str, wrap: str) -> None:
+LANGUAGES = [name for name in [*GUI_MODELS, *GROUNDERS] if find_agent(name)[0].grounder is None]
+WITH_ANOTHER_ACT = [wrap for wrap in WRAPS if wrap.count("{}") == 2]
+ALONE = [wrap for wrap in WRAPS if wrap.count("{}") == 1]
+"""Each language is read in one of each kind."""
+
+
+@pytest.mark.parametrize(("name", "wrap"), [*zip(LANGUAGES, cycle(WITH_ANOTHER_ACT)), *zip(LANGUAGES, cycle(ALONE))])
+def test_each_language_is_read_in_a_wrapping(name: str, wrap: str) -> None:
     agent, _ = find_agent(name)
     plain = agent.write("TYPE", "Vienna", (640, 360), PAGE)
     other = agent.write("CLICK", "", (10, 20), PAGE)

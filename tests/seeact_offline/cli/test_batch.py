@@ -24,7 +24,9 @@ def words(sample: Sample, server: BatchServer, out: Path) -> list[object]:
 def test_a_run_by_batches_ends_as_a_live_one(
     cli: Cli, sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seeact_offline.runs.batches.run_batch", partial(run_batch, sleep=lambda seconds: asyncio.sleep(0)))
+    monkeypatch.setattr(
+        "seeact_offline.runs.batches.run_batch", partial(run_batch, sleep=lambda seconds: asyncio.sleep(0))
+    )
     with BatchServer(lambda body: REPLY) as server:
         live = cli(*words(sample, server, tmp_path / "live"))
         by_files = cli(*words(sample, server, tmp_path / "files"), "--batch", "submit", tmp_path / "waves")

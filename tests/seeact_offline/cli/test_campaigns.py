@@ -31,6 +31,7 @@ def test_steps_end_right_or_as_named_failures_when_three_requests_of_ten_fail(tm
     assert seen.faults.keys() > FAULTS.keys()
 
 
+@pytest.mark.nightly
 def test_a_run_killed_at_random_moments_ends_up_the_same(tmp_path: Path) -> None:
     seen = kill_campaign(tmp_path, n_tasks=3, kills=4)
     assert seen.kills > 0
@@ -38,6 +39,7 @@ def test_a_run_killed_at_random_moments_ends_up_the_same(tmp_path: Path) -> None
     assert seen.again <= seen.in_flight
 
 
+@pytest.mark.nightly
 def test_a_run_with_a_cost_limit_is_never_billed_more(tmp_path: Path) -> None:
     """Nor with three faults in ten requests, and kills: paid replies that were lost, and those of unfinished steps, count."""
     seen = bill_campaign(tmp_path, n_tasks=4, cap=0.3, kills=2, first_pause_s=0.05)

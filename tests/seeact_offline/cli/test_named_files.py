@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from itertools import cycle, product, repeat
 from pathlib import Path
 
 import pytest
@@ -53,14 +54,17 @@ def _digits(path: Path) -> None:
     path.write_text(f'{{"annotation_id": {"9" * 100_000}}}\n')
 
 
-@pytest.mark.parametrize("make", [_pipe, _device, Path.mkdir, _huge, _deep, _quite_deep, _digits])
-@pytest.mark.parametrize("words", OPTIONS.values(), ids=OPTIONS.keys())
+MAKERS = (_device, Path.mkdir, _huge, _deep, _quite_deep, _digits)
+
+
+# each with a pipe, which would be waited for without end, and with one of the others
+@pytest.mark.parametrize(("option", "make"), [*zip(OPTIONS, repeat(_pipe)), *zip(OPTIONS, cycle(MAKERS))])
 def test_a_file_that_cannot_be_used_is_one_sentence(
-    cli: Cli, sample: Sample, tmp_path: Path, words: tuple[str, ...], make: Callable[[Path], None]
+    cli: Cli, sample: Sample, tmp_path: Path, option: str, make: Callable[[Path], None]
 ) -> None:
     path = tmp_path / "named.json"
     make(path)
-    verb, *more = (word.format(path) for word in words)
+    verb, *more = (word.format(path) for word in OPTIONS[option])
     data = sample.words if verb == "eval" else sample.words[:2] if "--format" in more else []
     error = cli(verb, *data, *more).error
     # any text is a list of ids, of which the data set has none
@@ -68,9 +72,18 @@ def test_a_file_that_cannot_be_used_is_one_sentence(
     assert len(error) < 2100
 
 
-@pytest.mark.parametrize("make", [_pipe, _device, Path.mkdir, _huge, _deep])
-@pytest.mark.parametrize("name", ["manifest.json", "predictions.jsonl", "targets.jsonl", "results.json", "steps.jsonl"])
-@pytest.mark.parametrize("words", [("score",), ("compare", "b"), ("tables", "--table", "2")], ids=" ".join)
+OF_A_RUN = ("manifest.json", "predictions.jsonl", "targets.jsonl", "results.json", "steps.jsonl")
+VERBS = (("score",), ("compare", "b"), ("tables", "--table", "2"))
+
+
+# each file made in each way, for one of the verbs in turn
+@pytest.mark.parametrize(
+    ("name", "make", "words"),
+    [
+        (name, make, words)
+        for (name, make), words in zip(product(OF_A_RUN, (_pipe, _device, Path.mkdir, _huge, _deep)), cycle(VERBS))
+    ],
+)
 def test_a_file_of_a_run_that_cannot_be_used_is_one_sentence_or_not_needed(
     cli: Cli,
     tmp_path: Path,

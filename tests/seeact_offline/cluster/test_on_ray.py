@@ -61,6 +61,7 @@ def _not_nice() -> Iterator[None]:
 # --- commands ---
 
 
+@pytest.mark.nightly
 def test_a_run_on_ray_leaves_the_files_and_remarks_of_a_local_one(sample: Sample, tmp_path: Path) -> None:
     heard: dict[str, list[str]] = {}
 
@@ -112,6 +113,7 @@ def spoilt(tmp_path: Path) -> Sample:
     return make_sample(tmp_path / "data", rows)
 
 
+@pytest.mark.nightly
 def test_a_cross_encoder_on_ray_leaves_the_same_file_and_figures(cli: Cli, spoilt: Sample, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     from tests.ranker.test_cross_encoder import make_checkpoint
@@ -156,6 +158,7 @@ with connected(None, 1, print) as ray:
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("part", ["raylet", "its agent"])
 def test_the_end_of_rays_own_process_is_one_sentence(part: str) -> None:
     ended = subprocess.run(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
+import threading
 from collections.abc import Iterator
 from functools import partial
 from importlib.util import find_spec
@@ -12,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from seeact_offline.cluster.ray import ClusterSize, RankWorkers, rank_workers
+from seeact_offline.cluster.ray import ClusterSize, RankWorkers, _end_with_raylet, rank_workers
 from seeact_offline.cluster.ray_asking import AskWorkers, ask_workers
 from seeact_offline.files.extras import install_command
 from seeact_offline.grounding.strategies import STRATEGIES
@@ -169,6 +171,24 @@ def test_a_ray_that_does_not_start_in_time_is_one_sentence(
     words = ("--ranker", "bm25", "--out", tmp_path / "s.parquet", "--engine", "ray")
     error = cli("rank", "--dataset", sample.dataset, *words).error
     assert "cannot use a Ray on this machine: The current node timed out during startup" in error
+
+
+@pytest.mark.parametrize(("is_over", "statuses"), [(False, [2]), (True, [])])
+def test_a_line_to_ray_that_breaks_ends_the_command_unless_it_is_over(
+    is_over: bool, statuses: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[int] = []
+    heard: list[str] = []
+    over = threading.Event()
+    if is_over:
+        over.set()
+    monkeypatch.setattr(os, "_exit", ended.append)
+    here, there = socket.socketpair()
+    there.close()
+    with here:
+        _end_with_raylet(here, over, heard.append)
+    assert ended == statuses
+    assert [text.partition(", ")[0] for text in heard] == ["Ray's process on this machine died"] * len(statuses)
 
 
 @needs_ray

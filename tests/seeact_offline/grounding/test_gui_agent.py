@@ -21,14 +21,22 @@ from seeact_offline.records import Box, Completion, InputError, ShownPicture
 from tests.tiny_models import save_llava
 
 ASKED = [name for name, agent in GUI_MODELS.items() if name != "uground-grounder"]
+N_TASKS = 2
+"""The fewest of `cross_website` with every operation."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ASKED)
 def test_the_oracle_reaches_the_ceiling_and_no_more(name: str, tmp_path: Path) -> None:
     run = so.evaluate(
-        agent=name, model="builtin/oracle", protocol="seeact", split="cross_website", limit=6, out=tmp_path / "run"
+        agent=name,
+        model="builtin/oracle",
+        protocol="seeact",
+        split="cross_website",
+        limit=N_TASKS,
+        out=tmp_path / "run",
     )
+    assert {*run.to_pandas("steps")["target_op"]} == {"CLICK", "TYPE", "SELECT"}
     steps = run.to_pandas("steps").set_index(["annotation_id", "action_uid"])
     reached = {prediction.key: prediction.reachable for prediction in run.predictions()}
     assert {key: bool(steps.loc[tuple(key), "element"]) for key in reached} == reached

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from seeact_offline.dataset import load_steps
 from seeact_offline.grounding import PreparedStep
 from seeact_offline.grounding.conversation import messages
 from seeact_offline.live.running import LiveRun, browse
+from seeact_offline.recorder import browser
 from seeact_offline.recorder.sample_building import site_tasks
 from seeact_offline.records import Completion, InputError, Message, Request, Usage
 from seeact_offline.runs.config import EvalConfig
@@ -221,7 +223,8 @@ def test_dialogs_and_tabs_are_told_in_the_trajectory(tmp_path: Path) -> None:
     assert actions[1].endswith("; tab 2 opened")
 
 
-def test_a_page_that_never_settles_is_acted_on_all_the_same(tmp_path: Path) -> None:
+def test_a_page_that_never_settles_is_acted_on_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(browser, "REST_S", 1.0)
     busy = PAGE.replace(
         "</script></body>",
         "setInterval(() => fetch('other.html'), 50); window.requestAnimationFrame = () => 0;</script></body>",
@@ -269,12 +272,12 @@ def test_a_server_with_faults_is_asked_again_and_one_that_is_gone_is_no_zero(
 
 def test_a_run_killed_in_mid_episode_pays_for_nothing_twice(tmp_path: Path) -> None:
     script = write_site(tmp_path / "site")
-    holds, replies = [True], [BUY, ASK, END]
+    holds, replies, killed = [True], [BUY, ASK, END], threading.Event()
 
     def reply(body: dict[str, Any]) -> str:
         n_turns = len(server.requests)
         if n_turns == 3 and holds[0]:
-            time.sleep(30)
+            killed.wait(30)
         return replies[min(n_turns - (1 if holds[0] else 2), 2)]
 
     with ChatServer(reply) as server:
@@ -291,6 +294,7 @@ def test_a_run_killed_in_mid_episode_pays_for_nothing_twice(tmp_path: Path) -> N
             time.sleep(0.1)
         os.killpg(begun.pid, signal.SIGKILL)
         begun.wait()
+        killed.set()
         holds[0] = False
         done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
@@ -301,8 +305,10 @@ def test_a_run_killed_in_mid_episode_pays_for_nothing_twice(tmp_path: Path) -> N
 
 
 def test_an_interrupted_run_says_so_and_nothing_else(tmp_path: Path) -> None:
+    interrupted = threading.Event()
+
     def reply(body: dict[str, Any]) -> str:
-        time.sleep(20)
+        interrupted.wait(20)
         return END
 
     with ChatServer(reply) as server:
@@ -321,6 +327,8 @@ def test_an_interrupted_run_says_so_and_nothing_else(tmp_path: Path) -> None:
             time.sleep(0.1)
         # a terminal interrupts the driver of the browser too
         os.killpg(begun.pid, signal.SIGINT)
+        # the command waits for the reply that is under way
+        interrupted.set()
         error = begun.communicate(timeout=60)[1]
     assert begun.returncode == 130
     assert error.strip().endswith("interrupted: the same command resumes")

@@ -26,7 +26,7 @@ MISSING = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
 START_S = 60
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.nightly,
     pytest.mark.skipif(
         bool(MISSING) or not COMMAND.exists(), reason=f"transformers serve needs {', '.join(MISSING) or COMMAND}"
     ),

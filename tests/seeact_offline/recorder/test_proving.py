@@ -86,10 +86,10 @@ def test_a_false_text_has_the_form_of_the_right_one(text: str, false: str) -> No
 @pytest.mark.parametrize(
     ("site", "words"),
     [
-        ("vellamere", "Put 50 dollars toward the MRI"),
-        ("marrowick", "Search the library catalog for Salt Orchard"),
+        pytest.param("vellamere", "Put 50 dollars toward the MRI", marks=pytest.mark.nightly),
+        pytest.param("marrowick", "Search the library catalog for Salt Orchard", marks=pytest.mark.nightly),
         ("brindlefix", ""),
-        ("rolequay", "Apply to Juniper & Rye"),
+        pytest.param("rolequay", "Apply to Juniper & Rye", marks=pytest.mark.nightly),
     ],
 )
 class TestOnTheBundledSites:

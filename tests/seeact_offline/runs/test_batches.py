@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -417,7 +418,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at", [1, 2, 4, 5, 7, 9, 11, 12])
+@pytest.mark.parametrize("at", [1, 2, *(pytest.param(at, marks=pytest.mark.nightly) for at in (4, 5, 7, 9, 11, 12))])
 def test_a_submission_that_is_killed_anywhere_neither_uploads_nor_begins_anything_twice(
     at: int, sample: Sample
 ) -> None:
@@ -474,8 +475,15 @@ def test_a_submission_that_is_killed_once_it_has_read_the_replies_goes_on(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("call", ["POST /files", "POST /batches", "GET /files", "GET /batches"])
-@pytest.mark.parametrize("fault", [Answer("busy", status=503), Answer(hang_up=True), Answer(body=b"<html>")])
+# a call that has been carried out though its answer says nothing is the one that could be carried out twice
+@pytest.mark.parametrize(
+    ("call", "fault"),
+    [
+        *product(["POST /files", "POST /batches"], [Answer(hang_up=True), Answer(body=b"<html>")]),
+        ("GET /files", Answer("busy", status=503)),
+        ("GET /batches", Answer(hang_up=True)),
+    ],
+)
 def test_a_call_that_fails_is_repeated_without_doing_anything_twice(
     run: EvalConfig, fault: Answer, call: str, sample: Sample, server: BatchServer
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -66,9 +65,7 @@ def test_no_more_is_billed_than_the_limit(verb: str, name: str, pages: Path, tmp
     assert 0 < found.billed <= found.cap
 
 
-@pytest.mark.skipif(
-    "SEEACT_LONG_TESTS" not in os.environ, reason="takes a quarter of an hour: set SEEACT_LONG_TESTS to run it"
-)
+@pytest.mark.nightly
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("verb", "name"), CASES)
 def test_no_more_is_billed_than_the_limit_after_five_restarts(

@@ -45,7 +45,7 @@ def _without_dropout(config: dict[str, object]) -> dict[str, object]:
     return found
 
 
-def train_each(dataset: Path, bases: Path, out: Path, names: Sequence[str] = tuple(RECIPES)) -> None:
+def train_each(dataset: Path, bases: Path, out: Path, names: Sequence[str]) -> None:
     """Leaves a folder for each name."""
     from accelerate import PartialState
 
@@ -69,4 +69,4 @@ def train_each(dataset: Path, bases: Path, out: Path, names: Sequence[str] = tup
 
 
 if __name__ == "__main__":
-    train_each(*map(Path, sys.argv[1:4]), sys.argv[4:] or tuple(RECIPES))
+    train_each(*map(Path, sys.argv[1:4]), sys.argv[4:])

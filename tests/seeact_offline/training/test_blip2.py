@@ -313,6 +313,7 @@ def test_the_card_says_what_sees(tuned: FineTuningResult) -> None:
     assert of_card(tuned.folder)["side"] == "48"
 
 
+@pytest.mark.nightly
 def test_a_training_that_was_ended_goes_on_to_the_same_weights(
     tuned: FineTuningResult, base: Path, dataset: Path, tmp_path: Path
 ) -> None:
@@ -325,7 +326,7 @@ def test_a_training_that_was_ended_goes_on_to_the_same_weights(
 
 # peft asks by the old name
 @pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning")
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.nightly), "bfloat16"])
 def test_with_lora_only_matrices_beside_the_language_part_are_trained(
     base: Path, dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: str
 ) -> None:

@@ -39,6 +39,7 @@ from tests.seeact_offline.training.test_training_rows import write_ranks
 pytestmark = pytest.mark.slow
 
 RECIPE = Recipe(epochs=2, draws=5, batch=3, learning_rate=1e-2, held_out=0.1)
+SHORT = dataclasses.replace(RECIPE, epochs=1, draws=1, held_out=0)
 RUNNING = Running(save_every=5, log_every=1, threads=1)
 
 
@@ -92,11 +93,20 @@ def test_loss_falls(tuned: FineTuningResult) -> None:
     assert sum(found[-3:]) < 0.9 * sum(found[:3])
 
 
-def test_a_short_training_logs_the_loss_of_its_first_and_last_step(dataset: Path, tmp_path: Path) -> None:
-    recipe = dataclasses.replace(RECIPE, epochs=1, draws=1, held_out=0)
+@pytest.fixture(scope="module")
+def short(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> FineTuningResult:
+    """Three steps of the optimizer."""
+    return fine_tune(short_asked(dataset, tmp_path_factory.mktemp("short") / "model"))
+
+
+def short_asked(dataset: Path, out: Path, **changes: Any) -> FineTuning:
+    """`changes`: of the recipe."""
     running = dataclasses.replace(RUNNING, log_every=1000, save_every=None)
-    tuned = fine_tune(asked(dataset, tmp_path, recipe=recipe, running=running))
-    assert [entry["step"] for entry in tuned.history if "loss" in entry] == [1, 3]
+    return asked(dataset, out, recipe=dataclasses.replace(SHORT, **changes), running=running)
+
+
+def test_a_short_training_logs_the_loss_of_its_first_and_last_step(short: FineTuningResult) -> None:
+    assert [entry["step"] for entry in short.history if "loss" in entry] == [1, 3]
 
 
 def test_held_out_tasks_are_asked_about_while_it_goes_on(tuned: FineTuningResult) -> None:
@@ -173,9 +183,12 @@ def test_nothing_pickled_lies_in_the_folder_that_is_published(tuned: FineTuningR
     assert not [path.name for path in tuned.folder.iterdir() if path.suffix in (".bin", ".pt", ".pth")]
 
 
-def test_another_seed_gives_other_weights(tuned: FineTuningResult, dataset: Path, tmp_path: Path) -> None:
-    fine_tune(asked(dataset, tmp_path / "other", recipe=dataclasses.replace(RECIPE, seed=1)))
-    assert weights(tmp_path / "other") != weights(tuned.folder)
+@pytest.mark.parametrize("changes", [{"seed": 1}, {"group_by_length": True}], ids=str)
+def test_another_seed_and_other_batches_give_other_weights(
+    short: FineTuningResult, dataset: Path, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    fine_tune(short_asked(dataset, tmp_path / "other", **changes))
+    assert weights(tmp_path / "other") != weights(short.folder)
 
 
 class Resumed(NamedTuple):
@@ -189,7 +202,13 @@ class Resumed(NamedTuple):
     result: FineTuningResult
 
 
-@pytest.fixture(scope="module", params=[7, 17], ids=["in the first epoch", "in the second epoch"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(7, id="in the first epoch", marks=pytest.mark.nightly),
+        pytest.param(17, id="in the second epoch"),
+    ],
+)
 def resumed(request: pytest.FixtureRequest, dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Resumed:
     out, begun, really = tmp_path_factory.mktemp("resumed") / "out", list[int](), EpochRows.begin_epoch
     with pytest.MonkeyPatch.context() as patch:
@@ -215,18 +234,17 @@ def test_each_epoch_has_its_own_questions_also_where_a_training_goes_on(resumed:
     assert resumed.epochs_after == [0, HELD_OUT, *([0, 1] if resumed.step < 10 else [1])]
 
 
-def test_batches_by_length_are_the_same_where_a_training_goes_on(
-    tuned: FineTuningResult, dataset: Path, tmp_path: Path
-) -> None:
+@pytest.mark.nightly
+def test_batches_by_length_are_the_same_where_a_training_goes_on(dataset: Path, tmp_path: Path) -> None:
     recipe = dataclasses.replace(RECIPE, group_by_length=True)
     fine_tune(asked(dataset, tmp_path / "whole", recipe=recipe))
-    assert weights(tmp_path / "whole") != weights(tuned.folder)
     with pytest.raises(Killed):
         fine_tune(asked(dataset, tmp_path / "out", recipe=recipe), KilledAt(17))
     fine_tune(asked(dataset, tmp_path / "out", recipe=recipe, resume=True))
     assert weights(tmp_path / "out") == weights(tmp_path / "whole")
 
 
+@pytest.mark.nightly
 # a busy machine may take long to start another Python
 @pytest.mark.timeout(600)
 def test_a_process_that_was_killed_goes_on_to_the_same_weights(
@@ -289,6 +307,7 @@ def test_a_folder_with_a_training_is_not_begun_anew(tuned: FineTuningResult, dat
         fine_tune(asked(dataset, tuned.folder))
 
 
+@pytest.mark.nightly
 def test_a_training_that_was_killed_before_its_first_checkpoint_begins_again(
     tuned: FineTuningResult, dataset: Path, tmp_path: Path
 ) -> None:
@@ -299,9 +318,12 @@ def test_a_training_that_was_killed_before_its_first_checkpoint_begins_again(
     assert weights(tmp_path / "out") == weights(tuned.folder)
 
 
-@pytest.mark.parametrize("part", ["model.safetensors", "optimizer.pt"])
 @pytest.mark.parametrize(
-    ("done", "again"), [(0, "without `resume` begins anew"), (7, "with `resume` continues from checkpoint-5")]
+    ("part", "done", "again"),
+    [
+        ("model.safetensors", 0, "without `resume` begins anew"),
+        ("optimizer.pt", 7, "with `resume` continues from checkpoint-5"),
+    ],
 )
 def test_a_disk_without_room_for_a_checkpoint_is_one_sentence(
     part: str, done: int, again: str, dataset: Path, tmp_path: Path
@@ -342,7 +364,7 @@ def test_nothing_to_go_on_from_is_refused(dataset: Path, tmp_path: Path) -> None
 
 def test_a_published_t5_is_where_training_starts(dataset: Path, tmp_path: Path) -> None:
     base = tiny_models.save_t5(tmp_path / "base")
-    recipe = dataclasses.replace(RECIPE, epochs=1, draws=1, held_out=0, learning_rate=1e-9)
+    recipe = dataclasses.replace(SHORT, learning_rate=1e-9)
     fine_tune(asked(dataset, tmp_path / "out", base=str(base), recipe=recipe))
     from safetensors.numpy import load_file
 
@@ -373,8 +395,7 @@ def test_a_file_that_is_trained_on_is_not_taken_for_a_test(dataset: Path, tmp_pa
     heard: list[str] = []
     watch = Watch()
     watch.note = heard.append  # type: ignore[method-assign]
-    recipe = dataclasses.replace(RECIPE, epochs=1, draws=1, held_out=0)
-    tuned = fine_tune(asked(dataset / "train.parquet", tmp_path, recipe=recipe, evaluate=TEST_SPLITS), watch)
+    tuned = fine_tune(asked(dataset / "train.parquet", tmp_path, recipe=SHORT, evaluate=TEST_SPLITS), watch)
     assert tuned.results == ()
     assert any(text.startswith("cross_task is not evaluated") for text in heard)
 

@@ -100,6 +100,7 @@ def test_each_cycle_starts_from_the_last_weights_with_what_was_accepted(whole: I
         assert n_accepted > 0
 
 
+@pytest.mark.nightly
 def test_cycles_that_were_ended_in_a_training_leave_the_same_weights(
     whole: Improvement, dataset: Path, base: Path, tmp_path: Path
 ) -> None:

@@ -21,8 +21,15 @@ pytestmark = [
 ]
 
 
+STAYS = "flan-t5"
+"""What `make test` trains; all others go through the same trainer."""
+each_name = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == STAYS else pytest.mark.nightly) for name in RECIPES]
+)
+
+
 class Trained(NamedTuple):
-    """The folders of the trainings of RECIPES."""
+    """The folders of the trainings of RECIPES that are asked for."""
 
     bases: Path
     one: Path
@@ -30,15 +37,17 @@ class Trained(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def trained(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+def trained(request: pytest.FixtureRequest, dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
     folder = tmp_path_factory.mktemp("processes")
+    chosen = {item.callspec.params["name"] for item in request.session.items if item.path == request.path}
+    names = [name for name in RECIPES if name in chosen]
     found = Trained(save_bases(folder / "bases"), folder / "one", folder / "two")
-    train_each(dataset, found.bases, found.one)
-    run_together(2, "-m", "tests.seeact_offline.training.in_processes", dataset, found.bases, found.two)
+    train_each(dataset, found.bases, found.one, names)
+    run_together(2, "-m", "tests.seeact_offline.training.in_processes", dataset, found.bases, found.two, *names)
     return found
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@each_name
 def test_two_processes_train_as_one_does(trained: Trained, name: str) -> None:
     """Up to rounding: gradients are added up in another order. The last batch of the epoch is not full."""
     one, two = (load_file(folder / name / "model.safetensors") for folder in (trained.one, trained.two))
@@ -50,7 +59,7 @@ def test_two_processes_train_as_one_does(trained: Trained, name: str) -> None:
     assert max(np.abs(one[key] - before[key]).max() for key in compared) > 1e-3
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@each_name
 def test_two_processes_leave_the_files_of_one(trained: Trained, name: str) -> None:
     one, two = ({path.name for path in (folder / name).iterdir()} for folder in (trained.one, trained.two))
     assert one == two

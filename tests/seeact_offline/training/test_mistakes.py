@@ -203,7 +203,7 @@ def test_numbers_with_which_no_training_runs_are_refused(
 def test_a_training_that_diverges_ends_with_status_1_and_keeps_its_best_checkpoint(
     places: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = "finetune --evaluate none --epochs 3 --draws 4 --batch 8 --learning-rate 50 --base".split()
+    command = "finetune --evaluate none --threads 1 --epochs 2 --draws 4 --batch 8 --learning-rate 50 --base".split()
     out = tmp_path / "out"
     assert main([*command, str(places["T5"]), "--dataset", str(places["DATA"]), "--out", str(out)]) == 1
     error = capsys.readouterr().err.splitlines()[-1]

@@ -15,7 +15,7 @@ from seeact_offline.training.small_bases import SmallBase
 from seeact_offline.training.tuning import fine_tune
 from tests.pages import synthetic_rows, write_parquet
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 SHAPE = SmallBase(vocab_size=600, d_model=64, d_kv=16, d_ff=128, heads=4, encoder_layers=2, decoder_layers=1)
 # one group of five holds all candidates of a page, in training as in evaluation

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import venv
 from pathlib import Path
@@ -127,9 +126,8 @@ def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python
 
 
-@pytest.mark.skipif(
-    "SEEACT_LONG_TESTS" not in os.environ, reason="installs another transformers: set SEEACT_LONG_TESTS to run it"
-)
+# installs another transformers
+@pytest.mark.nightly
 @pytest.mark.timeout(1800)
 def test_transformers_4_opens_a_trained_folder_as_the_same_model(trained: Trained, older: Path, tmp_path: Path) -> None:
     out = tmp_path / "logits.npy"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import io
 import json
 import os
 import re
 import shutil
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -92,18 +94,34 @@ def test_options_change_the_recipe(start: str, usual: TrainingSettings, words: s
     assert settings(start + words) == dataclasses.replace(usual, **changed)
 
 
-def test_command_trains_a_small_ranker(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+class Commanded(NamedTuple):
+    """What `train-ranker` has left and printed."""
+
+    folder: Path
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="module")
+def commanded(tmp_path_factory: pytest.TempPathFactory) -> Commanded:
+    folder, out, err = tmp_path_factory.mktemp("commanded") / "ranker", io.StringIO(), io.StringIO()
     words = "train-ranker --small --limit 1 --epochs 1 --negatives 2 --max-tokens 160 --threads 1 --out"
-    assert main([*words.split(), str(tmp_path / "ranker")]) == 0
-    out, err = capsys.readouterr()
-    assert "trained on" in out
-    begun, reading, *_, tried, _, training, _, told, _ = [line for line in err.splitlines() if " steps  " not in line]
-    assert begun == f"training a ranker on train of sample, into {tmp_path / 'ranker'}"
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(ranker_tuning, "TRIED_STEPS", 1)
+        assert main([*words.split(), str(folder)]) == 0
+    return Commanded(folder, out.getvalue(), err.getvalue())
+
+
+def test_command_trains_a_small_ranker(commanded: Commanded) -> None:
+    assert "trained on" in commanded.out
+    lines = [line for line in commanded.err.splitlines() if " steps  " not in line]
+    begun, reading, *_, tried, _, training, _, told, _ = lines
+    assert begun == f"training a ranker on train of sample, into {commanded.folder}"
     assert re.fullmatch(r"tried after each epoch on 1 step of cross_task, alone and fused with bm25", tried)
     assert re.match(r"recall@10/50 over 1 step: own [\d./]+, own\+bm25 [\d./]+, bm25 [\d./]+$", told)
     assert (reading.startswith("preparing the texts of "), reading.endswith(", the first task")) == (True, True)
     assert training.startswith("training: ")
-    assert {path.name for path in (tmp_path / "ranker").iterdir()} - {"checkpoints"} == {
+    assert {path.name for path in commanded.folder.iterdir()} - {"checkpoints"} == {
         "config.json",
         "model.safetensors",
         "tokenizer.json",
@@ -127,13 +145,11 @@ def test_a_training_that_diverges_saves_no_ranker_and_keeps_its_best_checkpoint(
     assert not (tmp_path / "out" / "model.safetensors").exists()
 
 
-def test_a_trained_ranker_ranks(tmp_path: Path) -> None:
+def test_a_trained_ranker_ranks(commanded: Commanded, tmp_path: Path) -> None:
     """Left to the published texts and types: nothing in its config asks for others."""
-    words = "train-ranker --small --limit 1 --epochs 1 --negatives 1 --max-tokens 160 --threads 1 --out"
-    main([*words.split(), str(tmp_path / "ranker")])
-    config = json.loads((tmp_path / "ranker" / "config.json").read_text())
+    config = json.loads((commanded.folder / "config.json").read_text())
     assert (config["model_type"], config["type_vocab_size"]) == ("deberta-v2", 2)
-    ranked = ["rank", "--split", "cross_task", "--limit", "1", "--ranker", str(tmp_path / "ranker")]
+    ranked = ["rank", "--split", "cross_task", "--limit", "1", "--ranker", str(commanded.folder)]
     assert main([*ranked, "--out", str(tmp_path / "scores.parquet")]) == 0
 
 
@@ -282,6 +298,7 @@ def test_a_finished_training_is_neither_resumed_nor_overwritten(dataset: Path, t
             ranker_tuning.train_ranker(asked(dataset, trained, resume=resume))
 
 
+@pytest.mark.nightly
 # a busy machine may take long to start three Pythons
 @pytest.mark.timeout(600)
 def test_two_processes_prepare_and_train_as_one_does(dataset: Path, tmp_path: Path) -> None:

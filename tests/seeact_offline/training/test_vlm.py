@@ -205,6 +205,7 @@ def test_the_card_names_what_counts_and_nothing_else(tuned: FineTuningResult) ->
     assert card["step"] == "loss held out"
 
 
+@pytest.mark.nightly
 def test_a_training_that_was_ended_goes_on_to_the_same_weights(
     tuned: FineTuningResult, base: Path, dataset: Path, tmp_path: Path
 ) -> None:
