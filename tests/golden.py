@@ -4,7 +4,8 @@
     python -m tests.golden DIR2 --against DIR/golden.json     # and list what differs; exit status 1 if anything does
 
 The commands stand in `golden.yaml`. Each works in its own folder, `DIR/work/NAME`, with a cache of its own, names the files of another as
-`../OTHER/...`, and begins once that one has ended. `DIR/clean` holds the texts that are hashed.
+`../OTHER/...`, and begins once that one has ended. `DIR/clean` holds the texts that are hashed,
+`DIR/seconds.txt` the processor's time of each.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ REPO = Path(__file__).resolve().parents[1]
 TABLE = Path(__file__).with_suffix(".yaml")
 LOADED = ["seeact_offline.cli", "tests.golden_steps", "numpy", "lxml.etree", "PIL.Image", "pyarrow.parquet", "matplotlib.figure"]
 """Imported once, in the process from which those of the commands are forked."""
-UNHASHED = {".lock"}
+UNHASHED = (".lock", "-shm", "-wal")
+"""Endings of files that hold nothing of their own."""
 DIFFERS = [(re.compile(pattern), text) for pattern, text in (
     (r'("(?:run|git_commit|python)": )"[0-9a-f.]+"', r'\1"*"'),
     (r'("(?:seconds|date)": )("[^"]*"|[\d.e-]+)', r"\1*"),
@@ -45,9 +47,6 @@ DIFFERS = [(re.compile(pattern), text) for pattern, text in (
     (r"(?m)^\d+( steps are done already)", r"*\1"),
 )]  # fmt: skip
 """What differs by nature in a text, and what stands for it."""
-
-
-STATUS = re.compile(r"\[exit status (\w+)\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ def chosen(commands: Sequence[Command], names: Sequence[str]) -> list[Command]:
     named, order = {command.name: command for command in commands}, dict[str, Command]()
 
     def add(command: Command) -> None:
-        for need in command.needs - order.keys():
+        for need in sorted(command.needs - order.keys()):
             add(named[need])
         order[command.name] = command
 
@@ -95,17 +94,21 @@ def carry_out(command: Command, folder: Path) -> None:
     """Carries out a command in its own folder, `folder/work/NAME`, and cleans what it has written there into `folder/clean/NAME`."""
     work = folder / "work" / command.name
     work.mkdir(parents=True)
+    os.setsid()
     os.chdir(work)
     os.environ["SEEACT_CACHE"] = str(folder / "caches" / command.name)
     for number, name in ((1, "stdout"), (2, "stderr")):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
     for step in command.steps:
         status = _status(step)
-        print(f"[exit status {status}]", flush=True)
+        with open("status", "a") as file:
+            file.write(f"{status} ")
     for name in files_of(work):
         path = folder / "clean" / command.name / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(cleaned(work / name, folder))
+    with open(folder / "seconds.txt", "a") as file:
+        file.write(f"{sum(os.times()[:4]):6.1f} {command.name}\n")
 
 
 def _status(step: Sequence[str]) -> int | str:
@@ -122,7 +125,7 @@ def _status(step: Sequence[str]) -> int | str:
 
 
 def files_of(folder: Path) -> set[str]:
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and path.name not in UNHASHED}
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and not path.name.endswith(UNHASHED)}
 
 
 def cleaned(path: Path, folder: Path = REPO) -> str:
@@ -169,10 +172,8 @@ def run_all(commands: Sequence[Command], folder: Path, jobs: int) -> None:
         for need in command.needs:
             ended[need].result()
         process = processes.Process(target=carry_out, args=(command, folder))
-        began = time.monotonic()
         process.start()
         process.join()
-        print(f"{time.monotonic() - began:6.1f} s  {command.name}", file=sys.stderr)
 
     with ThreadPoolExecutor(jobs) as pool:
         for command in commands:
@@ -183,7 +184,7 @@ def golden_of(folder: Path) -> dict[str, dict[str, str]]:
     """The exit statuses of each command, and the digest of each cleaned file."""
     clean = folder / "clean"
     texts = {name: (clean / name).read_text() for name in sorted(files_of(clean))}
-    status = {name.removesuffix("/stdout"): " ".join(STATUS.findall(text)) for name, text in texts.items() if name.count("/") == 1 and name.endswith("/stdout")}
+    status = {path.parent.name: path.read_text().strip() for path in sorted(clean.glob("*/status"))}
     return {"status": status, "files": {name: _digest(text.encode()) for name, text in texts.items()}}
 
 
@@ -192,16 +193,16 @@ def differences(ours: Path, theirs: Path) -> Iterator[str]:
     golden = [json.loads(path.read_text()) for path in (ours, theirs)]
     new, old = ({name: digest for name, digest in one["files"].items() if name.split("/")[0] in golden[0]["status"]} for one in golden)
     for name in sorted(name for name in new.keys() | old.keys() if new.get(name) != old.get(name)):
-        texts = [path.read_text().splitlines() if (path := side.parent / "clean" / name).exists() else [] for side in (theirs, ours)]
+        before, after = (path.read_text().splitlines() if (path := side.parent / "clean" / name).exists() else [] for side in (theirs, ours))
         kind = "gone" if name not in new else "new" if name not in old else "differs"
-        yield "\n".join([f"{kind}: {name}", *(line[:300] for line in islice(difflib.unified_diff(*texts, lineterm="", n=1), 2, 16))])
+        yield "\n".join([f"{kind}: {name}", *(line[:300] for line in islice(difflib.unified_diff(before, after, lineterm="", n=1), 2, 16))])
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, metavar="DIR", help="new or empty")
     parser.add_argument("--against", type=Path, metavar="GOLDEN.json", help="of another tree; its cleaned texts stand beside it")
-    parser.add_argument("--only", action="append", metavar="GROUP|NAME", help="core, real, browser, or a command and those that it needs (default: core, real)")
+    parser.add_argument("--only", action="append", metavar="GROUP|NAME", help="core, real, torch, browser, or a command and those that it needs (default: core, real)")
     parser.add_argument("--real", type=Path, metavar="DIR", help="folder of real data, for the group real")
     parser.add_argument("--concurrency", default="4", help="of the commands that ask a model")
     parser.add_argument("--jobs", type=int, default=2, help="commands at once")
