@@ -37,6 +37,8 @@ LOADED = ["seeact_offline.cli", "tests.golden_steps", "numpy", "lxml.etree", "PI
 """Imported once, in the process from which those of the commands are forked."""
 UNHASHED = (".lock", "-shm", "-wal")
 """Endings of files that hold nothing of their own."""
+UNORDERED = {"calls.jsonl", "spending.jsonl"}
+"""Names of files whose lines stand in the order in which calls end."""
 DIFFERS = [(re.compile(pattern), text) for pattern, text in (
     (r'("(?:run|git_commit|python)": )"[0-9a-f.]+"', r'\1"*"'),
     (r'("(?:seconds|date)": )("[^"]*"|[\d.e-]+)', r"\1*"),
@@ -152,7 +154,7 @@ def cleaned(path: Path, folder: Path = REPO) -> str:
     text = text.replace(str(folder), "<folder>").replace(str(REPO), "<repo>")
     for pattern, replacement in DIFFERS:
         text = pattern.sub(replacement, text)
-    return text
+    return "".join(sorted(text.splitlines(keepends=True))) if path.name in UNORDERED else text
 
 
 def _digest(data: bytes) -> str:
