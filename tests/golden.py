@@ -33,17 +33,27 @@ import yaml
 
 REPO = Path(__file__).resolve().parents[1]
 TABLE = Path(__file__).with_suffix(".yaml")
-LOADED = ["seeact_offline.cli", "tests.golden_steps", "numpy", "lxml.etree", "PIL.Image", "pyarrow.parquet", "matplotlib.figure"]
+LOADED = [
+    "seeact_offline.cli",
+    "tests.golden_steps",
+    "numpy",
+    "lxml.etree",
+    "PIL.Image",
+    "pyarrow.parquet",
+    "matplotlib.figure",
+]
 """Imported once, in the process from which those of the commands are forked."""
 UNHASHED = (".lock", "-shm", "-wal")
 """Endings of files that hold nothing of their own."""
 UNORDERED = {"calls.jsonl", "spending.jsonl"}
 """Names of files whose lines stand in the order in which calls end."""
 DIFFERS = [(re.compile(pattern), text) for pattern, text in (
-    (r'("(?:run|git_commit|python)": )"[0-9a-f.]+"', r'\1"*"'),
-    (r'("(?:seconds|date)": )("[^"]*"|[\d.e-]+)', r"\1*"),
+    (r'("(?:run|git_commit|python)": ?)"[0-9a-f.]+"', r'\1"*"'),
+    (r'("(?:seconds|date|model_s|browser_s)": ?)("[^"]*"|[\d.e-]+)', r"\1*"),
     (r'"packages": \{[^}]*\}', '"packages": *'),
     (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(\+00:00|Z)?", "*"),
+    # a stored reply's days, and the digest of a row that holds the run's id
+    (r"'(\d{4}-\d\d-\d\d|[0-9a-f]{16})'", "'*'"),
     (r" --concurrency \d+", ""),
     (r"(?m)^.*\d+/\d+ .*\d/s .*\n", ""),
     (r"(?m)^\d+( steps are done already)", r"*\1"),
@@ -96,7 +106,6 @@ def carry_out(command: Command, folder: Path) -> None:
     """Carries out a command in its own folder, `folder/work/NAME`, and cleans what it has written there into `folder/clean/NAME`."""
     work = folder / "work" / command.name
     work.mkdir(parents=True)
-    os.setsid()
     os.chdir(work)
     os.environ["SEEACT_CACHE"] = str(folder / "caches" / command.name)
     for number, name in ((1, "stdout"), (2, "stderr")):
@@ -127,15 +136,26 @@ def _status(step: Sequence[str]) -> int | str:
 
 
 def files_of(folder: Path) -> set[str]:
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and not path.name.endswith(UNHASHED)}
+    return {
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.endswith(UNHASHED)
+    }
 
 
 def cleaned(path: Path, folder: Path = REPO) -> str:
     """A file as text, without what differs by nature: rows of a database or a parquet file, the digest of a picture's pixels or of other bytes."""
     if path.suffix in {".sqlite", ".db"}:
         with sqlite3.connect(path) as database:
-            tables = [name for (name,) in database.execute("select name from sqlite_master where type = 'table' order by name")]
-            text = "\n".join(f"{name} {row}" for name in tables for row in sorted(map(repr, database.execute(f'select * from "{name}"'))))
+            tables = [
+                name
+                for (name,) in database.execute("select name from sqlite_master where type = 'table' order by name")
+            ]
+            text = "\n".join(
+                f"{name} {row}"
+                for name in tables
+                for row in sorted(map(repr, database.execute(f'select * from "{name}"')))
+            )
     elif path.suffix == ".parquet":
         import pyarrow.parquet as pq
 
@@ -165,7 +185,13 @@ def run_all(commands: Sequence[Command], folder: Path, jobs: int) -> None:
     """Carries out all commands, so many at once, each in a process of its own and after those whose files it names."""
     for name in [name for name in os.environ if name.startswith(("SEEACT_", "OPENAI_"))]:
         del os.environ[name]
-    os.environ |= {"PYTHONPATH": str(REPO), "COLUMNS": "100", "TZ": "UTC", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    os.environ |= {
+        "PYTHONPATH": str(REPO),
+        "COLUMNS": "100",
+        "TZ": "UTC",
+        "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",
+    }
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(LOADED)
     ended: dict[str, Future[None]] = {}
@@ -193,18 +219,39 @@ def golden_of(folder: Path) -> dict[str, dict[str, str]]:
 def differences(ours: Path, theirs: Path) -> Iterator[str]:
     """Yields each file of our commands that is not the same, with the first lines that differ."""
     golden = [json.loads(path.read_text()) for path in (ours, theirs)]
-    new, old = ({name: digest for name, digest in one["files"].items() if name.split("/")[0] in golden[0]["status"]} for one in golden)
+    new, old = (
+        {name: digest for name, digest in one["files"].items() if name.split("/")[0] in golden[0]["status"]}
+        for one in golden
+    )
     for name in sorted(name for name in new.keys() | old.keys() if new.get(name) != old.get(name)):
-        before, after = (path.read_text().splitlines() if (path := side.parent / "clean" / name).exists() else [] for side in (theirs, ours))
+        # a JSON value a line: lines of files are long
+        before, after = (
+            re.sub(r',(?=["{ ])', ",\n", path.read_text()).splitlines()
+            if (path := side.parent / "clean" / name).exists()
+            else []
+            for side in (theirs, ours)
+        )
         kind = "gone" if name not in new else "new" if name not in old else "differs"
-        yield "\n".join([f"{kind}: {name}", *(line[:300] for line in islice(difflib.unified_diff(before, after, lineterm="", n=1), 2, 16))])
+        yield "\n".join(
+            [
+                f"{kind}: {name}",
+                *(line[:300] for line in islice(difflib.unified_diff(before, after, lineterm="", n=1), 2, 16)),
+            ]
+        )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, metavar="DIR", help="new or empty")
-    parser.add_argument("--against", type=Path, metavar="GOLDEN.json", help="of another tree; its cleaned texts stand beside it")
-    parser.add_argument("--only", action="append", metavar="GROUP|NAME", help="core, real, torch, browser, or a command and those that it needs (default: core, real)")
+    parser.add_argument(
+        "--against", type=Path, metavar="GOLDEN.json", help="of another tree; its cleaned texts stand beside it"
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="GROUP|NAME",
+        help="core, real, torch, browser, or a command and those that it needs (default: core, real)",
+    )
     parser.add_argument("--real", type=Path, metavar="DIR", help="folder of real data, for the group real")
     parser.add_argument("--concurrency", default="4", help="of the commands that ask a model")
     parser.add_argument("--jobs", type=int, default=2, help="commands at once")
@@ -214,12 +261,16 @@ def main() -> int:
         parser.error(f"{folder} is not empty")
     real = args.real and args.real.resolve()
     table = yaml.safe_load(TABLE.read_text())
-    commands = chosen(list(read_table(table, concurrency=args.concurrency, real=str(real))), args.only or ["core", "real"])
+    commands = chosen(
+        list(read_table(table, concurrency=args.concurrency, real=str(real))), args.only or ["core", "real"]
+    )
     began = time.monotonic()
     run_all([command for command in commands if real or command.group != "real"], folder, args.jobs)
     golden = golden_of(folder)
     (folder / "golden.json").write_text(json.dumps(golden, indent=1))
-    print(f"{len(golden['status'])} commands, {len(golden['files'])} files, {time.monotonic() - began:.0f} s: {folder / 'golden.json'}")
+    print(
+        f"{len(golden['status'])} commands, {len(golden['files'])} files, {time.monotonic() - began:.0f} s: {folder / 'golden.json'}"
+    )
     found = list(differences(folder / "golden.json", args.against)) if args.against else []
     print("\n\n".join(found) or "no differences" if args.against else "", end="\n" if args.against else "")
     return bool(found)

@@ -82,7 +82,9 @@ def inputs() -> None:
 
 def kill(lines: str, *words: str) -> None:
     """Carries a command out in a process of its own, and kills it (-9) once its predictions have so many lines."""
-    process = subprocess.Popen([sys.executable, "-m", "seeact_offline", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "seeact_offline", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     predictions = Path("out/predictions.jsonl")
     while process.poll() is None and (not predictions.exists() or predictions.read_bytes().count(b"\n") < int(lines)):
         time.sleep(0.005)
@@ -95,7 +97,9 @@ def same(other: str) -> None:
     from tests.golden import cleaned, files_of
 
     for name in sorted(files_of(Path(other)) | files_of(Path("out"))):
-        ours, theirs = (cleaned(path) if (path := folder / name).exists() else None for folder in (Path("out"), Path(other)))
+        ours, theirs = (
+            cleaned(path) if (path := folder / name).exists() else None for folder in (Path("out"), Path(other))
+        )
         print("same" if ours == theirs else "NOT THE SAME", name)
 
 
@@ -104,7 +108,12 @@ def people(run: str) -> None:
     rows = []
     for number, (step, truth) in enumerate(zip(_rows(run, "predictions"), _truths(run), strict=True)):
         text = step["groups"][0]["replies"][0]
-        answer = {"element_id": _target(truth) if number % 3 else None, "op": step["op"], "value": step["value"], "annotator": "NAME"}
+        answer = {
+            "element_id": _target(truth) if number % 3 else None,
+            "op": step["op"],
+            "value": step["value"],
+            "annotator": "NAME",
+        }
         rows.append(_ids(step) | answer | {"turn1_sha256": hashlib.sha256(text.encode()).hexdigest()})
     _write("people.jsonl", rows)
 
@@ -114,7 +123,9 @@ def table(run: str) -> None:
     with open("answers.csv", "w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["annotation_id", "action_uid", "op", "value", "element_id"])
-        writer.writerows([*_ids(step).values(), step["op"], step["value"], step["element_id"]] for step in _rows(run, "predictions"))
+        writer.writerows(
+            [*_ids(step).values(), step["op"], step["value"], step["element_id"]] for step in _rows(run, "predictions")
+        )
 
 
 def seeact(run: str) -> None:
@@ -122,8 +133,14 @@ def seeact(run: str) -> None:
     for number, step in enumerate(_rows(run, "predictions")):
         groups = [group for group in step["groups"] if not group["is_final_round"]]
         choices = [[[node, f"<a> {node}"] for node in group["offered"]] for group in groups]
-        _write(f"theirs/{number}/queries.jsonl", [_ids(step) | {"confirmed_task": "x", "choices": group} for group in choices])
-        answers = [{"multichoice_id": group["group"], "gpt_output": group["replies"], "prompt": ["", "", ""]} for group in groups]
+        _write(
+            f"theirs/{number}/queries.jsonl",
+            [_ids(step) | {"confirmed_task": "x", "choices": group} for group in choices],
+        )
+        answers = [
+            {"multichoice_id": group["group"], "gpt_output": group["replies"], "prompt": ["", "", ""]}
+            for group in groups
+        ]
         _write(f"theirs/{number}/prediction-4api.jsonl", answers)
 
 
@@ -131,7 +148,10 @@ def mindact(run: str) -> None:
     """A run's rounds in MindAct's file of outputs."""
     outputs = []
     for step in _rows(run, "predictions"):
-        rounds = [[g["offered"], ["<html>", "what?", [[node, "<a>"] for node in g["offered"]]], g["replies"][-1]] for g in step["groups"]]
+        rounds = [
+            [g["offered"], ["<html>", "what?", [[node, "<a>"] for node in g["offered"]]], g["replies"][-1]]
+            for g in step["groups"]
+        ]
         outputs.append(["_".join(_ids(step).values()), rounds])
     Path("test_website_outputs_top50.json").write_text(json.dumps(outputs))
 
@@ -143,7 +163,9 @@ def uground() -> None:
     _write("samples.jsonl", samples)
     _write("plan.jsonl", [plan | {"action_uid": uid} for uid in "ab"])
     answer = {"bbox": [[10, 100, 20, 30]], "scale": 1.05}
-    _write("answers.jsonl", [answer | {"id": "t_a", "output": "(21, 115.5)"}, answer | {"id": "t_b", "output": "(1, 2)"}])
+    _write(
+        "answers.jsonl", [answer | {"id": "t_a", "output": "(21, 115.5)"}, answer | {"id": "t_b", "output": "(1, 2)"}]
+    )
 
 
 def recut(layout: str) -> None:
@@ -160,20 +182,32 @@ def recut(layout: str) -> None:
 
 def replies(run: str) -> None:
     """A run's last replies as raw replies."""
-    _write("replies.jsonl", [_ids(step) | {"reply": step["groups"][-1]["replies"][-1]} for step in _rows(run, "predictions")])
+    _write(
+        "replies.jsonl",
+        [_ids(step) | {"reply": step["groups"][-1]["replies"][-1]} for step in _rows(run, "predictions")],
+    )
 
 
 def reply(waves: str) -> None:
-    """Answers the last wave of a folder of batches, each request with a choice that follows from its text, and none to every ninth."""
+    """Answers the last wave of a folder of batches, each request with a choice that follows from its text, and in the second none to every third."""
     wave = max(Path(waves).glob("wave-*"), key=lambda path: int(path.name.removeprefix("wave-")))
     for file in sorted(wave.glob("requests-*.jsonl")):
         answers = []
         for number, line in enumerate(file.read_text().splitlines()):
             letter = "ABCDE"[int(hashlib.sha256(line.encode()).hexdigest(), 16) % 5]
             message = {"role": "assistant", "content": f"I look.\nELEMENT: {letter}\nACTION: CLICK\nVALUE: None"}
-            body = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": {"prompt_tokens": 9, "completion_tokens": 3}}
-            if number % 9 != 8 or wave.name == "wave-1":
-                answers.append({"custom_id": json.loads(line)["custom_id"], "response": {"status_code": 200, "body": body}, "error": None})
+            body = {
+                "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": 9, "completion_tokens": 3},
+            }
+            if number % 3 != 2 or wave.name != "wave-2":
+                answers.append(
+                    {
+                        "custom_id": json.loads(line)["custom_id"],
+                        "response": {"status_code": 200, "body": body},
+                        "error": None,
+                    }
+                )
         _write(str(wave / file.name.replace("requests", "output")), answers)
 
 
@@ -188,8 +222,13 @@ def dump() -> None:
 
 def tasks() -> None:
     """Tasks of VisualWebArena's kind, their answers, and pages that they look at."""
-    Path("tasks.json").write_text(json.dumps([{"task_id": i, "intent": "How many?", "eval": rule} for i, rule in enumerate(REWARDS)]))
-    _write("answers.jsonl", [{"task_id": i, "answer": "red", "address": "http://shop.test:7770/cart/"} for i in range(len(REWARDS))])
+    Path("tasks.json").write_text(
+        json.dumps([{"task_id": i, "intent": "How many?", "eval": rule} for i, rule in enumerate(REWARDS)])
+    )
+    _write(
+        "answers.jsonl",
+        [{"task_id": i, "answer": "red", "address": "http://shop.test:7770/cart/"} for i in range(len(REWARDS))],
+    )
     for name in ("2", "3"):
         _write(f"states/{name}/state.json", [{"address": "http://x.test/", "html": "last.html"}])
         Path(f"states/{name}/last.html").write_text("<title>Cart</title>")

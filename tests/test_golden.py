@@ -27,7 +27,9 @@ def golden(folder: Path, seed: int, n_steps: int) -> Path:
 
 
 @pytest.mark.parametrize(("n_steps", "differing"), [(7, []), (8, ["differs: a/manifest.json"])])
-def test_a_changed_figure_is_seen_and_another_date_folder_and_run_are_not(tmp_path: Path, n_steps: int, differing: list[str]) -> None:
+def test_a_changed_figure_is_seen_and_another_date_folder_and_run_are_not(
+    tmp_path: Path, n_steps: int, differing: list[str]
+) -> None:
     before, after = golden(tmp_path / "one", 1, 7), golden(tmp_path / "two", 2, n_steps)
     listed = list(differences(after, before))
     assert [text.splitlines()[0] for text in listed] == differing
