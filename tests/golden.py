@@ -54,6 +54,11 @@ DIFFERS = [(re.compile(pattern), text) for pattern, text in (
     (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(\+00:00|Z)?", "*"),
     # a stored reply's days, and the digest of a row that holds the run's id
     (r"'(\d{4}-\d\d-\d\d|[0-9a-f]{16})'", "'*'"),
+    (r"\b[0-9a-f]{40}\b", "*"),
+    (r"(?m)^(\| (?:Python|seeact-offline) +\|) [\d.]+", r"\1 *"),
+    # a table is as wide as the command and the paths in it
+    (r" {2,}\|", " |"),
+    (r"-{4,}", "---"),
     (r" --concurrency \d+", ""),
     (r"(?m)^.*\d+/\d+ .*\d/s .*\n", ""),
     (r"(?m)^\d+( steps are done already)", r"*\1"),
