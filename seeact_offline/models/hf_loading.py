@@ -68,8 +68,7 @@ def load_model(name: str, parts: hf_folder.ModelParts, loading: LoadingOptions) 
     if spread is not None:
         options["device_map"] = spread
     with _in_one_sentence(f"hf/{name} to load as a model that generates text"):
-        local: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
-        config = transformers.AutoConfig.from_pretrained(str(folder), **local)
+        config = transformers.AutoConfig.from_pretrained(str(folder), trust_remote_code=False, local_files_only=True)
         loaders = {
             "image-text": (transformers.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, transformers.AutoModelForImageTextToText),
             "seq2seq": (transformers.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING, transformers.AutoModelForSeq2SeqLM),
@@ -80,8 +79,12 @@ def load_model(name: str, parts: hf_folder.ModelParts, loading: LoadingOptions) 
             wanted = "an image-text-to-text, causal or text-to-text model of transformers"
             raise ModelSpecError("model", wanted, f"hf/{name} of type {config.model_type}")
         # of a pickle, tensors alone
-        options |= {"use_safetensors": hf_folder.has_safetensors(folder), "weights_only": True}
-        model, report = loaders[kind][1].from_pretrained(str(folder), **options, **local)
+        options |= {
+            "use_safetensors": hf_folder.has_safetensors(folder),
+            "weights_only": True,
+            "local_files_only": True,
+        }
+        model, report = loaders[kind][1].from_pretrained(str(folder), trust_remote_code=False, **options)
         if spread is None:
             model = model.to(device)
     if missing := sorted(report["missing_keys"]):
