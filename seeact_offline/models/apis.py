@@ -123,8 +123,9 @@ def _read_chat(body: Any) -> ApiReply | None:
     content, calls = _of(message, "content"), _of(message, "tool_calls")
     refusals = [_text(_of(part, "refusal")) for part in content] if isinstance(content, list) else []
     text, older = _joined(content), _of(message, "function_call")
-    if ((isinstance(calls, list) and calls) or older) and isinstance(text, str | None):
-        functions = [_of(call, "function") for call in calls or ()] or [older]
+    functions = [_of(call, "function") for call in calls] if isinstance(calls, list) else []
+    functions = functions or ([older] if isinstance(older, dict) else [])
+    if functions and isinstance(text, str | None):
         text = _with_calls(
             text, [{"name": _of(call, "name"), "arguments": _of(call, "arguments")} for call in functions]
         )
@@ -354,7 +355,7 @@ def _named_cost(body: Any) -> float | None:
         charged,
         upstream,
         _usd(_of(usage, "estimated_cost")),
-        _usd(ticks / _TICKS) if isinstance(ticks, int | float) else None,
+        _usd(ticks / _TICKS) if isinstance(ticks, int | float) and ticks <= _MOST_USD * _TICKS else None,
     ]
     if _of(usage, "is_byok") is True and charged is not None and upstream is not None:
         named.append(charged + upstream)

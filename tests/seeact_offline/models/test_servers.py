@@ -143,6 +143,8 @@ ENDINGS = [
     Behaviour("Gemini: a blocked prompt that is not counted", Answer(body=b'{"choices": [], "promptFeedback": {"blockReason": "SAFETY"}}'), "refused", reserved=1, kept=True),
     Behaviour("a gateway: nothing to read, with its usage", choices(), "Hi.", 2),
     Behaviour("a gateway: a text of another kind, with its usage", reply(7), "Hi.", 2),
+    Behaviour("a gateway: calls that are none beside an older one", reply("", "stop", message={"tool_calls": 5, "function_call": {"name": "click"}}), '{"name": "click", "arguments": null}', 1, kept=True),
+    Behaviour("xAI: ticks beyond any number", reply("Click.", "stop", {"usage": {**USAGE, "cost_in_usd_ticks": 10**400}}), "Click.", 1, kept=True),
     Behaviour("a gateway: an error that is none", reply("Click.", "stop", {"error": {"code": "0", "message": "success"}}), "Click.", 1, kept=True),
     Behaviour("OpenAI, older: a function's call", reply("", "function_call", message={"function_call": {"name": "click", "arguments": "{}"}}), '{"name": "click", "arguments": {}}', 1, kept=True),
     Behaviour("a gateway: a refusal among the parts", reply([{"type": "refusal", "refusal": "No."}]), "refused", 1, kept=True),
