@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import BertConfig, BertForSequenceClassification, DebertaV2ForSequenceClassification
 
 from ranker import CrossEncoderRanker, RankerError
 from ranker.packed import PackedDeberta, Span, can_pack, find_spans, token_bounds
+from tests.lazily import torch, transformers
 from tests.ranker.test_cross_encoder import QUERY, make_checkpoint, save, tiny_config
 
 LONGEST = 60
@@ -41,7 +40,7 @@ ROW = st.integers(1, LONGEST).flatmap(lambda n: st.lists(st.integers(1, 18), min
 
 def make_model(**kind: Any) -> Any:
     torch.manual_seed(0)
-    return DebertaV2ForSequenceClassification(tiny_config(**kind)).eval()
+    return transformers.DebertaV2ForSequenceClassification(tiny_config(**kind)).eval()
 
 
 def packed(model: Any, dtype: Any = torch.float32) -> PackedDeberta:
@@ -49,7 +48,7 @@ def packed(model: Any, dtype: Any = torch.float32) -> PackedDeberta:
         return PackedDeberta(model, dtype, LONGEST)
 
 
-def one_by_one(model: Any, rows: list[list[int]], types: list[list[int]]) -> torch.Tensor:
+def one_by_one(model: Any, rows: list[list[int]], types: list[list[int]]) -> Any:
     with torch.no_grad():
         logits = [
             model(torch.tensor([row]), token_type_ids=torch.tensor([kinds])).logits
@@ -106,8 +105,10 @@ def test_the_convolution_of_the_largest_models_is_left_to_transformers() -> None
 
 
 def test_other_architectures_are_left_to_transformers() -> None:
-    config = BertConfig(vocab_size=19, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8)
-    assert not can_pack(BertForSequenceClassification(config))
+    config = transformers.BertConfig(
+        vocab_size=19, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8
+    )
+    assert not can_pack(transformers.BertForSequenceClassification(config))
 
 
 def test_neighbours_of_one_width_make_a_span() -> None:
@@ -137,10 +138,10 @@ def test_backends_agree(tmp_path: Path, kind: str) -> None:
 
 
 def test_packed_is_refused_where_it_cannot_be(tmp_path: Path) -> None:
-    config = BertConfig(
+    config = transformers.BertConfig(
         vocab_size=19, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8, num_labels=1
     )
-    folder = save(tmp_path, BertForSequenceClassification(config))
+    folder = save(tmp_path, transformers.BertForSequenceClassification(config))
     with pytest.raises(
         RankerError,
         match=r"backend: expected transformers for .*BertForSequence.*, got packed, which reads DeBERTa-v2 and v3 alone",

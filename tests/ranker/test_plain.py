@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from threadpoolctl import threadpool_limits
 
 from ranker import CrossEncoderRanker, RankerError
@@ -18,6 +17,7 @@ from ranker.plain_forward import gelu
 from seeact_offline import load_steps
 from seeact_offline.ranking import bundled_folder
 from seeact_offline.ranking.texts import ranker_input
+from tests.lazily import torch
 
 FOLDER = bundled_folder()
 pytestmark = pytest.mark.skipif(FOLDER is None, reason="this checkout has no bundled ranker")

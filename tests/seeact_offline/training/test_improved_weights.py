@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from safetensors.torch import load_file
 
 import seeact_offline as so
 from seeact_offline.dataset import open_split
@@ -29,6 +27,7 @@ from seeact_offline.training.tuning import fine_tune
 from seeact_offline.training.vlm import checked_template
 from seeact_offline.training.web_agent_tuning import BASELINE, DialogueConversations, DialogueRows
 from seeact_offline.trajectories.dialogue_files import Dialogue, write_dialogues
+from tests.lazily import safetensors_torch, torch
 from tests.pages import Stored, picture
 from tests.seeact_offline.training.conftest import write_dataset
 from tests.tiny_models import save_llava
@@ -174,7 +173,7 @@ def test_all_weights_can_be_trained(base: Path, dataset: Path, tmp_path: Path) -
         evaluate=(),
     )
     assert fine_tune(asked).made.steps == 1
-    before, after = (load_file(folder / "model.safetensors") for folder in (base, tmp_path / "model"))
+    before, after = (safetensors_torch.load_file(folder / "model.safetensors") for folder in (base, tmp_path / "model"))
     # no picture is shown, so that the vision part has nothing to learn from
     assert not any(torch.equal(before[name], after[name]) for name in before if name.startswith("language_model"))
 

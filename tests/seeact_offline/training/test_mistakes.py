@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from seeact_offline.cli import main
 from seeact_offline.dataset import open_split
 from seeact_offline.training.trainer import CHECKPOINTS, IDENTITY, STATE
 from tests import tiny_models
+from tests.lazily import torch  # noqa: F401, named in a condition
 from tests.seeact_offline.training.conftest import write_dataset
 from tests.seeact_offline.training.test_training_rows import write_ranks
 
@@ -90,7 +90,7 @@ def in_two_shards(base: Path, folder: Path) -> Path:
 WITHOUT_BITSANDBYTES = pytest.mark.skipif(
     find_spec("bitsandbytes") is not None, reason="bitsandbytes is installed, and works on some machines"
 )
-WITHOUT_A_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+WITHOUT_A_GPU = pytest.mark.skipif("torch.cuda.is_available()", reason="there is a GPU")
 REFUSED = [
     ("--baseline web-agent --small", "name files of dialogues with --dialogues", ""),
     ("--baseline web-agent --small --dialogues NOWHERE", "NOWHERE does not exist; name files of dialogues with --dialogues", ""),

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from safetensors.torch import load_file
 
 from seeact_offline.dataset import Split
 from seeact_offline.models.hf_loading import LoadingOptions
@@ -25,6 +23,7 @@ from seeact_offline.training.recipe import Recipe, Running
 from seeact_offline.training.training_rows import parts_of
 from seeact_offline.training.tuning import FineTuningResult, fine_tune
 from seeact_offline.training.vlm import ChoiceQuestions, conversations
+from tests.lazily import safetensors_torch, torch
 from tests.seeact_offline.training.conftest import of_card
 from tests.seeact_offline.training.test_flan_t5 import Killed, KilledAt
 from tests.tiny_models import CHAT, save_blip2, save_llama, save_llava
@@ -181,7 +180,7 @@ def test_the_adapter_is_trained_and_the_weights_below_it_are_the_base_s(tuned: F
     from peft import PeftModel
     from transformers import AutoModelForImageTextToText
 
-    adapter = load_file(tuned.folder / "adapter" / "adapter_model.safetensors")
+    adapter = safetensors_torch.load_file(tuned.folder / "adapter" / "adapter_model.safetensors")
     assert all(weights.abs().max() > 0 for weights in adapter.values())
     before, untouched = (AutoModelForImageTextToText.from_pretrained(base) for _ in range(2))
     merged = PeftModel.from_pretrained(untouched, tuned.folder / "adapter").merge_and_unload().state_dict()
