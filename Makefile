@@ -12,6 +12,9 @@ SETUP_FILES := pyproject.toml constraints.txt
 .PHONY: eval test quick nightly check format docs notebooks wheel clean
 .DEFAULT_GOAL := eval
 
+# Each of a hundred commands that tests start would otherwise compile the package anew
+test quick nightly: export PYTHONDONTWRITEBYTECODE :=
+
 eval: $(VENV)/.installed$(addprefix -,$(EXTRAS))
 	@$(BIN)/python scripts/eval.py $(ARGS)
 
@@ -25,7 +28,7 @@ quick: $(VENV)/.installed-dev
 
 # All tests, those marked as nightly too: hours
 nightly: $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest -q -rs -n 3 --dist loadfile --no-loadscope-reorder -m "" $(ARGS)
+	@$(BIN)/python -m pytest -q -rs -n 3 --dist loadfile --no-loadscope-reorder --hypothesis-profile nightly -m "" $(ARGS)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/python -m ruff format --check .

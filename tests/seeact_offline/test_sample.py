@@ -138,7 +138,7 @@ def test_what_was_typed_is_on_a_later_page(splits) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("split", [pytest.param("train", marks=pytest.mark.nightly), *TESTS])
 def test_lint_finds_what_is_meant_and_nothing_else(splits, split: str) -> None:
     positions = open_split("sample", split).row_positions
     duplicates = Duplicates()

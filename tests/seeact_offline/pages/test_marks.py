@@ -115,7 +115,6 @@ edges = st.one_of(st.floats(-40, 460), st.integers(-40, 460))
 narrow = st.one_of(st.floats(0, 9), st.floats(0, 500))
 
 
-@settings(max_examples=60)
 @given(edges, edges, narrow, narrow)
 def test_boxes_are_those_of_the_released_annotator(x: float, y: float, width: float, height: float) -> None:
     """Narrow ones are as hollow, and ones outside the picture or without area as much to be seen."""
