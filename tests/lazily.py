@@ -23,6 +23,7 @@ class Lazy:
 
 datasets: Any = Lazy("datasets")
 huggingface_hub: Any = Lazy("huggingface_hub")
+nbformat: Any = Lazy("nbformat")
 pandas: Any = Lazy("pandas")
 peft: Any = Lazy("peft")
 safetensors_torch: Any = Lazy("safetensors.torch")

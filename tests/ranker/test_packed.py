@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -43,9 +44,9 @@ def make_model(**kind: Any) -> Any:
     return transformers.DebertaV2ForSequenceClassification(tiny_config(**kind)).eval()
 
 
-def packed(model: Any, dtype: Any = torch.float32) -> PackedDeberta:
+def packed(model: Any, dtype: str = "float32") -> PackedDeberta:
     with torch.inference_mode():
-        return PackedDeberta(model, dtype, LONGEST)
+        return PackedDeberta(model, getattr(torch, dtype), LONGEST)
 
 
 def one_by_one(model: Any, rows: list[list[int]], types: list[list[int]]) -> Any:
@@ -71,29 +72,31 @@ def test_logits_equal_those_of_transformers(kind: str) -> None:
     torch.testing.assert_close(found, one_by_one(model, rows, types), atol=1e-4, rtol=0)
 
 
-MODEL = make_model()
-PACKED = packed(MODEL)
+@cache
+def plain() -> tuple[Any, PackedDeberta]:
+    model = make_model()
+    return model, packed(model)
 
 
 @settings(max_examples=25)
 @given(st.lists(ROW, min_size=1, max_size=6))
 def test_rows_may_come_in_any_lengths(rows: list[list[int]]) -> None:
     with torch.inference_mode():
-        found = PACKED.logits(rows)
-    expected = one_by_one(MODEL, rows, [[0] * len(row) for row in rows])
+        found = plain()[1].logits(rows)
+    expected = one_by_one(plain()[0], rows, [[0] * len(row) for row in rows])
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)
 
 
 def test_bf16_logits_are_near_and_float32() -> None:
     rows = make_rows(60, 31, 9)
     with torch.inference_mode():
-        found, expected = packed(MODEL, torch.bfloat16).logits(rows), PACKED.logits(rows)
+        found, expected = packed(plain()[0], "bfloat16").logits(rows), plain()[1].logits(rows)
     assert found.dtype == torch.float32
     torch.testing.assert_close(found, expected, atol=0.2, rtol=0)
 
 
 def test_bf16_logits_do_not_depend_on_the_company() -> None:
-    half = packed(MODEL, torch.bfloat16)
+    half = packed(plain()[0], "bfloat16")
     rows = make_rows(60, 31, 31, 9)
     with torch.inference_mode():
         together, alone = half.logits(rows), [half.logits([row]) for row in rows]
