@@ -1,7 +1,7 @@
 """The files of a finished run checked against each other, its data set and its stored replies. Asks no model and writes nothing.
 
 Figures follow from predictions and right answers; right answers from the data; predictions from the replies and the pages. What
-nothing here follows from cannot be proved: docs/verifying.md.
+nothing here follows from cannot be proved: docs/statistics.md.
 """
 
 from __future__ import annotations
