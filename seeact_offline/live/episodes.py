@@ -29,7 +29,7 @@ from seeact_offline.recorder.browser_options import BrowserOptions
 from seeact_offline.recorder.origins import Origin
 from seeact_offline.recorder.script import Action, TaskScript
 from seeact_offline.records import Box, Model, Operation, Step, StepError, Usage
-from seeact_offline.runs.open import safe_name
+from seeact_offline.runs.opening import safe_name
 from seeact_offline.runs.prepare import prepare
 
 ORACLE, RANDOM = "oracle", "random"

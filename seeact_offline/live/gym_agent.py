@@ -30,7 +30,7 @@ from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.model_settings import model_settings
-from seeact_offline.runs.open import safe_name
+from seeact_offline.runs.opening import safe_name
 from seeact_offline.runs.prepare import prepare
 from seeact_offline.runs.ranking import live_scores
 

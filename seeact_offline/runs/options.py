@@ -74,6 +74,8 @@ class Words:
     """The short help shows it."""
     is_refusable: bool = False
     """Servers may refuse it."""
+    decides_questions: bool = False
+    """A model is asked otherwise under another value."""
 
     def flags_of(self, name: str) -> tuple[str, ...]:
         return self.flags or (f"--{name.replace('_', '-')}",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from seeact_offline.runs.finished import compare
+from seeact_offline.results.comparing import compare
 from seeact_offline.runs.run import Run
 from seeact_offline.scoring import aggregate, inference
 from seeact_offline.scoring.metrics import METRICS

@@ -15,8 +15,8 @@ from seeact_offline.files.whole import replace_text
 from seeact_offline.grounding.conversation import messages
 from seeact_offline.records import Prediction, Step, StepError, StepKey
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.runs.prepare import prepare
+from seeact_offline.runs.strategy_opening import open_strategy
 from seeact_offline.training.attempts import AskedRun
 from seeact_offline.trajectories.dialogue_files import (
     NONE,

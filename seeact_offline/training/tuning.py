@@ -28,10 +28,10 @@ from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluate import evaluate
-from seeact_offline.runs.groundings import check_pages, open_strategy
 from seeact_offline.runs.ranking import check_ranking, ranking_stage
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.selection import selected_split
+from seeact_offline.runs.strategy_opening import check_pages, open_strategy
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import Extent, data_in_words
 from seeact_offline.tables.table_input import EVALUATION, RECORD

@@ -36,7 +36,7 @@ from seeact_offline.runs.ask import ask_each, run_coroutine
 from seeact_offline.runs.config import MOST_REPEATS, EvalConfig
 from seeact_offline.runs.folder import Made, Manifest, RunFolder, worded
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
-from seeact_offline.runs.open import safe_name
+from seeact_offline.runs.opening import safe_name
 from seeact_offline.runs.selection import selected_split
 from seeact_offline.runs.watch import Watch
 from seeact_offline.trajectories import (

@@ -22,7 +22,7 @@ from seeact_offline.records import OPERATIONS, InputError, StepKey
 from seeact_offline.replies.next_action import parse_next_action
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import read_manifest
-from seeact_offline.runs.groundings import reply_source_of
+from seeact_offline.runs.strategy_opening import reply_source_of
 from seeact_offline.scoring.agreement import ElementLabel, agreement, differ
 from seeact_offline.viewer.index import tasks_json
 from seeact_offline.viewer.notes import NoteFile, Response, StaleNote

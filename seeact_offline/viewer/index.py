@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from seeact_offline.records import InputError, StepKey
-from seeact_offline.runs.finished import compare
+from seeact_offline.results.comparing import compare
 from seeact_offline.scoring.comparison import Comparison
 from seeact_offline.scoring.report import replies_in_words
 from seeact_offline.scoring.step_scores import StepRow

@@ -14,7 +14,7 @@ from typing import Any
 
 from seeact_offline.files.formats import FormatError
 from seeact_offline.records import InputError, Prediction, StepKey
-from seeact_offline.runs.verifying import verify_files
+from seeact_offline.results.verifying import verify_files
 from seeact_offline.scoring.human_causes import answer_digest
 from seeact_offline.scoring.waterfall import HUMAN_CAUSES
 from seeact_offline.viewer.index import compared, index_json, keys_of

@@ -27,8 +27,8 @@ from seeact_offline.records import (
     Truth,
     letter,
 )
+from seeact_offline.results.reading_again import rebuild_questions
 from seeact_offline.runs.prepare import prepare
-from seeact_offline.runs.rebuilding import rebuild_questions
 from seeact_offline.scoring.step_scores import AnswerEntry, StepRow, TargetEntry
 from seeact_offline.viewer.index import OUTCOMES
 from seeact_offline.viewer.run_data import RunEntry, reason_of

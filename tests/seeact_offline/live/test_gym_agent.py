@@ -22,7 +22,7 @@ from seeact_offline.live.gym_pages import SELECT_ALL, GymPage, calls, page_of_ob
 from seeact_offline.live.pages import NodeKey
 from seeact_offline.records import Completion, InputError, OutOfBudget, Usage
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.groundings import open_strategy
+from seeact_offline.runs.strategy_opening import open_strategy
 from tests.scripted import Scripted
 from tests.seeact_offline.live.sites import REAL_BROWSER
 

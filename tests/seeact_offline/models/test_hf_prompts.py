@@ -17,7 +17,7 @@ from seeact_offline.models.hf_loading import LoadingOptions, load_processor
 from seeact_offline.models.hf_prompts import Prompt, PromptEncoder, Turn
 from seeact_offline.records import ModelSpecError
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.groundings import open_strategy
+from seeact_offline.runs.strategy_opening import open_strategy
 from tests.tiny_models import QWEN_PICTURES, save_blip2, save_llama, save_llava, save_t5
 
 

@@ -15,7 +15,7 @@ import seeact_offline as so
 from seeact_offline.ranking import LiveScores, ScoreRow, open_ranker, parts_of, read_scores, write_scores
 from seeact_offline.ranking.named_rankers import FileRanker, FusedRanker
 from seeact_offline.records import Candidate, InputError, Operation, RowError, ScoreFileError, Step, StepKey
-from seeact_offline.runs.estimate import dry_run
+from seeact_offline.results.estimate import dry_run
 from seeact_offline.runs.ranking import RankConfig
 from tests.hub_server import HubServer
 from tests.lazily import safetensors_torch, torch

@@ -16,12 +16,12 @@ from seeact_offline.cli import main
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.models.budget import Ledger
 from seeact_offline.records import Call, CallRecord, Prediction, StepKey, Usage
+from seeact_offline.results.recompute import rescore
 from seeact_offline.runs.ablate import AXES, ablate, observation_variants
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.costs import paid_cost
 from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
-from seeact_offline.runs.rescoring import rescore
 from seeact_offline.tables.ablation import ablation_table
 from seeact_offline.trajectories import write_trajectories
 from seeact_offline.viewer.run_snapshots import read_run

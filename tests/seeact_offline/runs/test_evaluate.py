@@ -25,8 +25,8 @@ from seeact_offline.records import (
     ModelStopped,
     Request,
 )
+from seeact_offline.results.recompute import rescore
 from seeact_offline.runs.folder import RunFolder
-from seeact_offline.runs.rescoring import rescore
 from seeact_offline.runs.watch import Watch
 from tests.pages import synthetic_rows
 from tests.seeact_offline.conftest import RESULT_FILES, Cli, Sample, cli, contents, make_sample

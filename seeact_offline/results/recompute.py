@@ -18,9 +18,9 @@ from seeact_offline.grounding.strategies import STRATEGIES, UNGROUNDED
 from seeact_offline.grounding.strategies import notes as notes_of_strategies
 from seeact_offline.pages.dom import Page
 from seeact_offline.records import InputError, Prediction, StepKey, Truth, Usage
+from seeact_offline.results.comparing import read_scored
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.costs import run_cost
-from seeact_offline.runs.finished import read_scored
 from seeact_offline.runs.folder import RunFolder, read_manifest, read_results
 from seeact_offline.runs.prepare import target_of
 from seeact_offline.runs.reading_hints import reading_hint

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from seeact_offline.records import InputError
+from seeact_offline.results.recompute import rescore
+from seeact_offline.results.verifying import verify, verify_files
 from seeact_offline.runs.evaluate import evaluate
-from seeact_offline.runs.rescoring import rescore
 from seeact_offline.runs.run import Run
-from seeact_offline.runs.verifying import verify, verify_files
 from seeact_offline.scoring.human_causes import answer_digest
 from tests.pages import synthetic_rows, write_parquet
 

@@ -39,12 +39,13 @@ from seeact_offline.records import (
     StepKey,
     Usage,
 )
+from seeact_offline.results.estimate_report import Amount, Assumptions, Estimate, SecondModel
+from seeact_offline.runs.ablate import Axis, Variant, open_ablation
 from seeact_offline.runs.ask import ask_each, predict, run_coroutine
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.model_settings import ModelSettings
-from seeact_offline.runs.open import OpenRun, open_run
-from seeact_offline.runs.plan import Amount, Assumptions, Estimate, SecondModel
+from seeact_offline.runs.opening import OpenRun, open_run
 from seeact_offline.runs.prepare import prepare
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring import inference
@@ -123,6 +124,15 @@ def estimate(
         remarks=(*remarks[:-1], *kept_remarks, *remarks[-1:]),
         second=None if second is None else second.counted,
     )
+
+
+def estimate_ablation(
+    config: EvalConfig, axis: Axis, variants: Sequence[Variant], watch: Watch | None = None
+) -> dict[str, Estimate]:
+    """Estimates calls, tokens and cost of each variant by itself; sends nothing. Raises InputError."""
+    watch = watch or Watch()
+    _, _, runs = open_ablation(config, axis, variants, watch)
+    return {variant.name: estimate(run, watch) for variant, run in zip(variants, runs, strict=True)}
 
 
 def detectable(steps_of_tasks: Sequence[int], assumed: Assumptions) -> float | None:

@@ -18,10 +18,10 @@ from seeact_offline.records import InputError, Prediction, StepKey
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.engines import LOCAL, Workers
 from seeact_offline.runs.folder import Made, Manifest, RunFolder
-from seeact_offline.runs.groundings import OpenedStrategy, check_pages, open_strategy
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
 from seeact_offline.runs.ranking import RankConfig, RankingStage, check_ranking, ranking_stage
 from seeact_offline.runs.selection import dataset_name, selected_split, step_ids
+from seeact_offline.runs.strategy_opening import OpenedStrategy, check_pages, open_strategy
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.protocols import Protocol, find_protocol
 
