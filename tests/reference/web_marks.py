@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from seeact_offline.web_agents.screen_elements import ScreenElement
+from seeact_offline.web_agents.screen_page import ScreenElement
 
 Window = tuple[int, int, int, int]
 Elements = Sequence[ScreenElement]
