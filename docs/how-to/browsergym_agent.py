@@ -55,8 +55,8 @@ class GymAgentArgs:
 
     @classmethod
     def of(cls, **options: Any) -> GymAgentArgs:
-        config = EvalConfig(**options)
-        name = f"{config.strategy_title}~{str(config.model).rpartition('/')[2]}"
+        config = EvalConfig.of(**options)
+        name = f"{config.find_strategy().title}~{str(config.model).rpartition('/')[2]}"
         return cls(tuple(sorted(options.items())), name)
 
     def make_agent(self) -> GymAgent:
@@ -95,14 +95,14 @@ class OpenModel:
 
 @cache
 def open_model(options: tuple[tuple[str, Any], ...]) -> OpenModel:
-    return OpenModel(EvalConfig(**dict(options)))
+    return OpenModel(EvalConfig.of(**dict(options)))
 
 
 class GymAgent:
     """An agent in one episode."""
 
     def __init__(self, model: OpenModel) -> None:
-        self._model, self._speaker = model, speaker_of(model.grounding, model.config.strategy.turn2 is not None)
+        self._model, self._speaker = model, speaker_of(model.grounding, model.config.find_strategy().turn2 is not None)
         self._rules = replace(rules_of(model.config), steps=NO_LIMIT)
         self._history: list[str] = []
         self._said: list[str | None] = []

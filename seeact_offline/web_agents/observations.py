@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from seeact_offline.agents import Agent, Answer
+from seeact_offline.agents.gui_agent import landed, list_of_entry
 from seeact_offline.agents.screens import Point, Rectangle
 from seeact_offline.dataset.recorded import AccessibilityTree
-from seeact_offline.grounding.gui_agent import landed, list_of_entry
 from seeact_offline.grounding.pixel import elements
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.pointing import element_at
