@@ -25,9 +25,8 @@ from seeact_offline.live.pages import NodeKey, PageView, page_view
 from seeact_offline.live.running import acting_grounding, rules_of
 from seeact_offline.live.speakers import history_line, outcome, speaker_of
 from seeact_offline.recorder.cleaning import Node, xml_text
-from seeact_offline.recorder.observing import accessibility_tree
+from seeact_offline.recorder.observing import accessibility_tree, snapshot_tree
 from seeact_offline.recorder.script import TaskScript
-from seeact_offline.recorder.snapshot import snapshot_tree
 from seeact_offline.records import Box
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import RunFolder

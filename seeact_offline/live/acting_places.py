@@ -23,9 +23,8 @@ from seeact_offline.dataset.drawing import draw_tasks
 from seeact_offline.files.extras import install_command
 from seeact_offline.live.pages import LiveSession
 from seeact_offline.recorder.origins import ANYWHERE, Origin, served
-from seeact_offline.recorder.published_tasks import load_tasks
 from seeact_offline.recorder.sample_building import site_names, site_tasks
-from seeact_offline.recorder.script import Action, TaskScript
+from seeact_offline.recorder.script import Action, TaskScript, load_tasks
 from seeact_offline.records import InputError, Operation
 from seeact_offline.runs.config import EvalConfig
 

@@ -25,8 +25,7 @@ from seeact_offline.live.speakers import Move, Speaker, history_line, outcome, p
 from seeact_offline.ranking import Scores
 from seeact_offline.recorder.browser import Deadline, find, same_box
 from seeact_offline.recorder.browser import carry_out as carry_out_recorded
-from seeact_offline.recorder.browser_options import BrowserOptions
-from seeact_offline.recorder.origins import Origin
+from seeact_offline.recorder.origins import BrowserOptions, Origin
 from seeact_offline.recorder.script import Action, TaskScript
 from seeact_offline.records import Box, Model, Operation, Step, StepError, Usage
 from seeact_offline.runs.open import safe_name

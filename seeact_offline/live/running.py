@@ -69,8 +69,7 @@ from seeact_offline.models import model_name
 from seeact_offline.models.budget import Budget
 from seeact_offline.ranking import Scores
 from seeact_offline.recorder.browser import Chromium, find_chromium
-from seeact_offline.recorder.browser_options import BrowserOptions
-from seeact_offline.recorder.origins import ANYWHERE, REACHES_ALL, Origin, origins_of, served
+from seeact_offline.recorder.origins import ANYWHERE, REACHES_ALL, BrowserOptions, Origin, origins_of, served
 from seeact_offline.recorder.script import TaskScript
 from seeact_offline.records import InputError, Model
 from seeact_offline.runs.ask import ask_a_person, ask_each, run_coroutine
