@@ -9,7 +9,7 @@ import base64
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,7 +57,6 @@ NAMELESS_ROLES = frozenset(
     {"", "generic", "none", "presentation", "StaticText", "LabelText", "Canvas", "Iframe", "ignored"}
 )
 """Accessibility roles that add nothing to the tag."""
-_FINAL_COLUMNS = frozenset({"final_state", FINAL_SCREENSHOT})
 _FALLBACK_NAME = """(el) => el.getAttribute('aria-label') || (el.tagName === 'SELECT' ? '' : el.innerText) || el.placeholder ||
   el.title || el.name || ''"""
 """The name of an element that the accessibility tree does not name; the text of a list would be all its options."""
@@ -88,8 +87,6 @@ class RecordOptions:
     """Origins besides that of the task's start to which pages may send requests, as `https://host` or `http://host:port`."""
     fonts: Path | None = None
     """A fontconfig file that chooses the fonts; None: the system's."""
-    columns: tuple[str, ...] = RECORDED_COLUMNS
-    """The optional columns to write."""
 
 
 class RecordFailed(StepError):
@@ -160,12 +157,11 @@ class Recorder:
                 states.append(self._state(page, session, action, task.check))
                 carry_out(find(page, action), action)
                 deadline.restart()
-            if task.check or not _FINAL_COLUMNS.isdisjoint(self._options.columns):
-                final = self._capture(page, session, task.check)
-                for condition, result in zip(task.check, final.checked, strict=True):
-                    if not result.holds:
-                        reason = f"expected {condition} after it, got {str(result.found)[:100] or 'nothing'}"
-                        raise StepError("check_failed", reason)
+            final = self._capture(page, session, task.check)
+            for condition, result in zip(task.check, final.checked, strict=True):
+                if not result.holds:
+                    reason = f"expected {condition} after it, got {str(result.found)[:100] or 'nothing'}"
+                    raise StepError("check_failed", reason)
         except (Error, StepError) as error:
             reason = error.detail if isinstance(error, StepError) else " ".join(error.message.split())[:300]
             if deadline.passed:
@@ -206,14 +202,13 @@ class Recorder:
         """The page at rest, scrolled to its top."""
         settle(page)
         page.evaluate("() => scrollTo(0, 0)")
-        columns = self._options.columns
         return _Capture(
             picture=page.screenshot(full_page=True, animations="disabled", caret="hide", type="png"),
             tree=snapshot_tree(session.send("DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES)})),
             checked=tuple(evaluate(page, condition) for condition in check),
             state=PageState(page.url, *page.evaluate("() => [[innerWidth, innerHeight], [scrollX, scrollY]]")),
-            measured=page.evaluate(MEASURE) if "layout" in columns else [],
-            accessible=session.send("Accessibility.getFullAXTree")["nodes"] if "accessibility_tree" in columns else [],
+            measured=page.evaluate(MEASURE),
+            accessible=session.send("Accessibility.getFullAXTree")["nodes"],
         )
 
     def _state(self, page: Page, session: CDPSession, action: Action, check: tuple[Condition, ...]) -> _PageState:
@@ -230,24 +225,20 @@ class Recorder:
         self, task: TaskScript, capture: _Capture, final: _Capture | None, ids: Mapping[int, int], base: str
     ) -> dict[str, object]:
         """The optional columns of a step. `final`: the page after the task's last action, for that step alone."""
-        made: dict[str, Callable[[], object]] = {
-            "page_state": lambda: structs.replace(capture.state, address=capture.state.address.removeprefix(base)),
-            "layout": lambda: layout(capture.tree, capture.measured),
-            "accessibility_tree": lambda: accessibility_tree(capture.accessible, ids, base),
+        made: dict[str, object] = {
+            "page_state": structs.replace(capture.state, address=capture.state.address.removeprefix(base)),
+            "layout": layout(capture.tree, capture.measured),
+            "accessibility_tree": accessibility_tree(capture.accessible, ids, base),
         }
         if task.check:
-            made["check"] = lambda: Check(task.check, capture.holds, final.holds if final else None)
+            made["check"] = Check(task.check, capture.holds, final.holds if final else None)
+        columns: dict[str, object] = dict.fromkeys(RECORDED_COLUMNS)
         if final:
             encoded, size = _encode(final.picture, self._options)
-            made["final_state"] = lambda: FinalState(
-                final.state.address.removeprefix(base), cleaned_html(clean(final.tree, Box(0, 0, *size))), task.answer
-            )
-        columns: dict[str, object] = {
-            name: msgspec.json.encode(made[name]()).decode() if name in made else None for name in self._options.columns
-        }
-        if FINAL_SCREENSHOT in columns and final:
+            page = cleaned_html(clean(final.tree, Box(0, 0, *size)))
+            made["final_state"] = FinalState(final.state.address.removeprefix(base), page, task.answer)
             columns[FINAL_SCREENSHOT] = {"bytes": encoded, "path": None}
-        return columns
+        return columns | {name: msgspec.json.encode(value).decode() for name, value in made.items()}
 
     def _record(
         self, task: TaskScript, index: int, state: _PageState, actions: tuple[str, ...], recorded: Mapping[str, object]
@@ -274,7 +265,6 @@ class _Capture:
     state: PageState
     """State with the whole address."""
     measured: list[dict[str, Any]]
-    """Empty unless it is written, as is the following."""
     accessible: list[dict[str, Any]]
 
     @property
