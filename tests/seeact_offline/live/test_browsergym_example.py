@@ -25,7 +25,8 @@ BUY, NAME, SIZE, DAY = (100.0, 55.0), (100.0, 95.0), (100.0, 135.0), (100.0, 175
 def example() -> ModuleType:
     found = load_named(f"{REPO / 'docs' / 'how-to' / 'browsergym_agent.py'}:sys", "", "example")
     assert found is not None
-    return next(module for name, module in found.value.modules.items() if name.startswith("_seeact_browsergym_agent_"))
+    modules: dict[str, ModuleType] = found.value.modules
+    return next(module for name, module in modules.items() if name.startswith("_seeact_browsergym_agent_"))
 
 
 @pytest.fixture
