@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.grounding.strategies import agents, find_strategy
+from seeact_offline.files.extensions import Doors
+from seeact_offline.grounding.strategies import find_strategy
 from seeact_offline.models.budget import Budget
 from seeact_offline.ranking import parts_of
 from seeact_offline.records import InputError
@@ -44,18 +45,15 @@ class Axis:
     """One run and several, in words."""
 
 
-AXES: dict[str, Axis] = {
-    "markup": Axis("ablate-markup", ("marks", "mark_position", "mark_turn1"), ("way of marking", "ways of marking")),
-    "observation": Axis(
-        "ablate-observation",
-        ("observation", "captions", "captioner", "prompts_digest"),
-        ("observation", "observations"),
-    ),
-    "ranker": Axis("ablate-ranker", ("ranker", "scores_digest"), ("ranker", "rankers")),
-}
-if OBSERVER not in agents():
-    # the annex of web agents was deleted
-    del AXES["observation"]
+MARKUP = Axis("ablate-markup", ("marks", "mark_position", "mark_turn1"), ("way of marking", "ways of marking"))
+RANKER = Axis("ablate-ranker", ("ranker", "scores_digest"), ("ranker", "rankers"))
+AXES = Doors(
+    {
+        "markup": f"{__name__}:MARKUP",
+        "observation": "seeact_offline.web_agents.observation_axis:OBSERVATION",
+        "ranker": f"{__name__}:RANKER",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +156,7 @@ def open_ablation(
     first = open_run(configs[0], watch)
     rankings = [first.ranking]
     for one in configs[1:]:
-        rankings.append(ranking_stage(one, first.split, watch) if axis is AXES["ranker"] else first.ranking)
+        rankings.append(ranking_stage(one, first.split, watch) if axis is RANKER else first.ranking)
     identity, settings = (
         {name: value for name, value in entries.items() if name not in axis.settings}
         for entries in (first.manifest.identity, first.manifest.settings)

@@ -47,7 +47,7 @@ from seeact_offline.training.vlm import check_vlm, checked_processor, checked_te
 from seeact_offline.training.web_agent_tuning import ASKED, BASELINE, check_train_steps
 from seeact_offline.trajectories.dialogue_files import GOLD
 from seeact_offline.trajectories.judge_runs import judge
-from seeact_offline.web_agents.thoughts import read_thoughts
+from seeact_offline.web_agents.web_loop import read_thoughts
 
 JUDGE, SHOWN = "strict", "3"
 """The rules and prompts of the judge, and the number of last screenshots: OpenWebVoyager's, but for its rule that a task without an answer has

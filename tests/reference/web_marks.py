@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from seeact_offline.web_agents.screen_elements import ScreenElement
+from seeact_offline.web_agents.screen_page import ScreenElement
 from tests.lazily import pandas
 
 Window = tuple[int, int, int, int]

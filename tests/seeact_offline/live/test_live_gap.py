@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seeact_offline.live.live_gap import NO_REPRODUCTION, UNAIDED
 from seeact_offline.records import InputError
 from seeact_offline.scoring.inference import mcnemar_p, sign_flip_p
 from seeact_offline.scoring.paper_tables import paper_table
 from seeact_offline.tables import build_table
 from seeact_offline.tables.document import ENDINGS
-from seeact_offline.tables.live_gap import NO_REPRODUCTION, UNAIDED
 from tests.finished_runs import make_run
 from tests.seeact_offline.conftest import Cli
 
@@ -58,7 +58,8 @@ def live(folder: Path, episodes: Mapping[str, Mapping[str, Any]] = EPISODES, **s
     named = {"agent": AGENT, "model": MODEL, "split": "all", "places": "sites", **settings}
     (folder / "manifest.json").write_text(json.dumps({"schema": 1, "identity": {}, "settings": named}))
     (folder / "results.json").write_text("{}")
-    lines = [{"annotation_id": task, "end": "stopped", "n_steps": 1, **one} for task, one in episodes.items()]
+    facts = {"task": "t", "website": "w", "domain": "d", "end": "stopped", "n_steps": 1}
+    lines = [{"annotation_id": task, **facts, **one} for task, one in episodes.items()]
     (folder / "episodes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return folder
 
@@ -123,10 +124,8 @@ def test_runs_of_several_splits_are_one_pair_and_folders_of_runs_are_paired_by_a
     for split, part in (("cross_task", {"whole", "one off"}), ("cross_domain", {"first off"})):
         offline(tmp_path / "runs" / split, {task: TASKS[task] for task in part}, split)
     live(tmp_path / "runs" / "live")
-    live(tmp_path / "runs" / "other", model="openai/n")
+    live(tmp_path / "runs" / "other", {"t1": {"end": "limit", "done": False, "reached": False}}, model="openai/n")
     make_run(tmp_path / "runs" / "off other", grounding=AGENT, model="openai/n")
-    other = [{"annotation_id": "t1", "end": "limit", "n_steps": 1, "done": False, "reached": False}]
-    (tmp_path / "runs" / "other" / "episodes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in other))
     page = build_table(4, [tmp_path / "runs"], tmp_path).tables[0]
     assert [(row[0], row[5]) for row in page.rows] == [(f"{AGENT}, {MODEL}", 3), (f"{AGENT}, openai/n", 1)]
 

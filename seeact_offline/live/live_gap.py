@@ -6,20 +6,17 @@ Pairs are a folder of episodes and the runs of the same agent and model; every f
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from seeact_offline.files.digest import file_digest
-from seeact_offline.files.formats import decoded
-from seeact_offline.files.journal import Journal
 from seeact_offline.files.table import Table
+from seeact_offline.live.episode_results import EpisodeLine, read_episodes
 from seeact_offline.records import InputError
-from seeact_offline.runs.folder import worded
 from seeact_offline.scoring.inference import mcnemar_p
 from seeact_offline.scoring.paper_tables import paper_table
 from seeact_offline.scoring.protocols import PROTOCOLS
@@ -37,7 +34,6 @@ from seeact_offline.tables.document import (
     interval_of,
 )
 from seeact_offline.tables.table_input import (
-    EPISODES,
     Figure,
     TableInput,
     TableRun,
@@ -64,16 +60,6 @@ UNAIDED = "An oracle's episode in which a recorded act was carried out in place 
 _EXPECTED = "episodes of browse, and runs of eval by the same agent and model"
 
 
-class _Episode(msgspec.Struct, frozen=True):
-    """The fields of a line of `episodes.jsonl` that are used here."""
-
-    annotation_id: str
-    done: bool | None
-    """None without a verdict."""
-    reached: bool | None
-    n_helped: int = 0
-
-
 class _Settings(msgspec.Struct, frozen=True):
     agent: str
     model: str
@@ -92,7 +78,7 @@ class LiveEpisodes:
     """Its path as the table names it."""
     results_sha256: str
     settings: _Settings
-    episodes: Mapping[str, _Episode]
+    episodes: Mapping[str, EpisodeLine]
     """By task."""
 
     @property
@@ -136,8 +122,8 @@ class Pair:
         if name in OFFLINE:
             return {task for task in self.tasks if self.failing_steps[task] <= OFFLINE.index(name)}
         episodes = self.live.episodes
-        solved: Callable[[_Episode], bool | None] = lambda one: one.done if name == "live" else one.reached  # noqa: E731
-        return {task for task in self.tasks if solved(episodes[task]) and not episodes[task].n_helped}
+        field = "done" if name == "live" else name
+        return {task for task in self.tasks if getattr(episodes[task], field) and not episodes[task].n_helped}
 
     def figure(self, name: str) -> Figure:
         return methods.share_of_tasks(len(self.done(name)) / len(self.tasks), len(self.tasks))
@@ -174,13 +160,15 @@ def build(given: TableInput) -> TableDocument:
     """Raises InputError for runs that have no place in one table, for episodes without a partner, and for pairs without a task in common."""
     folders = find_runs(given.paths)
     live = [path for path in folders if is_live(path)]
-    if not live:
-        return methods.build(given)
     recorded = [path for path in folders if path not in live]
     if not recorded:
         raise InputError("runs", _EXPECTED, f"only episodes: {', '.join(relative(path, given.base) for path in live)}")
     offline = replace(given, paths=recorded)
-    pairs = [_pair(_read(path, given.base), offline.runs) for path in live]
+    pairs = []
+    for path in live:
+        settings = read_typed(path / "manifest.json", _Manifest).settings
+        name, digest = relative(path, given.base), file_digest(path / "results.json")
+        pairs.append(_pair(LiveEpisodes(name, digest, settings, read_episodes(path, "runs")), offline.runs))
     used = {run.name: run for pair in pairs for run in pair.offline}
     alone = [run.name for run in offline.runs if run.name not in used]
     provenance = Provenance(
@@ -213,16 +201,6 @@ def build(given: TableInput) -> TableDocument:
         values=_values(pairs, provenance),
         provenance=provenance,
     )
-
-
-def _read(path: Path, base: Path) -> LiveEpisodes:
-    journal, episodes = Journal(path / EPISODES), dict[str, _Episode]()
-    for line in journal.lines():
-        with worded(f"line {line.number} of {journal.path}", "runs"):
-            one = decoded(line.text, _Episode)
-        episodes[one.annotation_id] = one
-    settings = read_typed(path / "manifest.json", _Manifest).settings
-    return LiveEpisodes(relative(path, base), file_digest(path / "results.json"), settings, episodes)
 
 
 def _pair(live: LiveEpisodes, runs: Sequence[TableRun]) -> Pair:
