@@ -29,11 +29,9 @@ def _preparation(folder: Path) -> list[Line]:
     from seeact_offline.dataset import open_split
     from seeact_offline.grounding.strategies import open_pack
     from seeact_offline.pages.dom import Page
-    from seeact_offline.training.draws import draw, pool_of
-    from seeact_offline.training.examples import example
-    from seeact_offline.training.mindact_rows import MultiChoice, words_of
-    from seeact_offline.training.recipe import Recipe
-    from seeact_offline.training.small_bases import SmallBase, build_t5, train_tokenizer
+    from seeact_offline.training.bases import build_t5, train_tokenizer
+    from seeact_offline.training.mindact_rows import MultiChoice, draw, example, pool_of, words_of
+    from seeact_offline.training.recipe import Recipe, SmallBase
     from seeact_offline.training.training_rows import parts_of, prepare
 
     reference = importlib.import_module("tests.reference.multichoice_data")

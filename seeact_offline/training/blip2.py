@@ -24,14 +24,18 @@ from seeact_offline.models.hf_folder import digest
 from seeact_offline.records import InputError
 from seeact_offline.runs.watch import Watch
 from seeact_offline.training.baseline import Baseline, FineTuning, TrainedSettings
-from seeact_offline.training.bases import base_folder, check_model, load_model, load_part, loading_options
-from seeact_offline.training.examples import check_tokenizer
-from seeact_offline.training.mindact_rows import CUT, LEARNS, MultiChoice, evaluation_fields, open_multichoice
-from seeact_offline.training.page_pictures import Pictures, kept_pictures
-from seeact_offline.training.progress import TrainingProgress
+from seeact_offline.training.bases import base_folder, build_blip2, check_model, load_model, load_part, loading_options
+from seeact_offline.training.mindact_rows import (
+    CUT,
+    LEARNS,
+    MultiChoice,
+    check_tokenizer,
+    evaluation_fields,
+    open_multichoice,
+)
 from seeact_offline.training.recipe import NEW_TOKENS
-from seeact_offline.training.small_bases import build_blip2
-from seeact_offline.training.trainer import IGNORED, seq2seq_trainer
+from seeact_offline.training.trainer import IGNORED, TrainingProgress, seq2seq_trainer
+from seeact_offline.training.training_rows import Pictures, kept_pictures
 
 TEMPLATE = (
     "{% for message in messages %}"

@@ -5,42 +5,53 @@ A killed `improve` is called again: what is finished is found, and what is not i
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import uuid
 from collections import Counter
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.dataset import open_split
+from seeact_offline.dataset import TEST_SPLITS, open_split
 from seeact_offline.files.digest import file_digest
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.grounding.oracle import PREDICTIONS
 from seeact_offline.models import model_name
+from seeact_offline.models.bills import Price
 from seeact_offline.models.hf_folder import digest
+from seeact_offline.models.prices import PriceTable
 from seeact_offline.records import InputError, ModelStopped
+from seeact_offline.runs.config import DATA, EvalConfig
 from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.runs.folder import Made, Manifest, RunFolder, read_manifest
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
+from seeact_offline.runs.options import ABOVE_0, FROM_0, POSITIVE, option, words_of
 from seeact_offline.runs.run import Run, load_run
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted
 from seeact_offline.tables.table_input import RECORD
-from seeact_offline.training.attempts import AskedRun, Exploration, explore
+from seeact_offline.training.attempts import (
+    AskedRun,
+    DialogueFile,
+    Exploration,
+    Thoughts,
+    differences,
+    exploration_figures,
+    explore,
+    split_figures,
+    write_control,
+    write_run_dialogues,
+)
 from seeact_offline.training.baseline import FineTuning
 from seeact_offline.training.bases import base_folder
-from seeact_offline.training.checks import check_settings
-from seeact_offline.training.cycle_figures import differences, exploration_figures, split_figures
-from seeact_offline.training.imitation import DialogueFile, Thoughts, write_control, write_run_dialogues
-from seeact_offline.training.improve_settings import ORACLE, ImproveConfig
-from seeact_offline.training.improvement_figure import improvement_png
-from seeact_offline.training.improvement_report import OFFLINE, improvement_report, n_not_run
-from seeact_offline.training.separation import check_separate
+from seeact_offline.training.checks import check_separate, check_settings
+from seeact_offline.training.improvement_report import OFFLINE, improvement_png, improvement_report, n_not_run
+from seeact_offline.training.recipe import Recipe, Running, splits
 from seeact_offline.training.trainer import last_checkpoint
 from seeact_offline.training.tuning import fine_tune
 from seeact_offline.training.vlm import check_vlm, checked_processor, checked_template
@@ -53,19 +64,152 @@ JUDGE, SHOWN = "strict", "3"
 """The rules and prompts of the judge, and the number of last screenshots: OpenWebVoyager's, but for its rule that a task without an answer has
 failed, as recorded steps have none."""
 RESULTS, REPORT, FIGURE = "improvement.json", "report.md", "improvement.png"
-OF_TRAINING = (
-    "epochs",
-    "batch",
-    "learning_rate",
-    "warmup",
-    "weight_decay",
-    "clip",
-    "lora",
-    "optimizer",
-    "quantised",
-    "seed",
-)
+OF_TRAINING = "epochs batch learning_rate warmup weight_decay clip lora optimizer quantised seed".split()
 """Fields of the recipe that decide the weights."""
+OPTIONS, ATTEMPTS, OF_EACH, AFTER_EACH = (
+    "options",
+    "attempts and feedback",
+    "training of each cycle",
+    "evaluation after each cycle",
+)
+"""Groups of options."""
+Train = Callable[[Any, Sequence[Path], Path], Any]
+"""Trains a model on files of dialogues, into a folder, and returns the trained one. Called again with the same arguments where a killed
+`improve` resumes."""
+ORACLE = "builtin/oracle"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImproveConfig:
+    """Everything that decides the cycles. The defaults are OpenWebVoyager's, but for the trainer's, which are for one GPU."""
+
+    # fmt: off
+    model: Any = option(
+        None, "an image-text-to-text model, whose weights are trained", group=OPTIONS, metavar="hf/REPO_OR_DIR", is_basic=True
+    )
+    """With `train`, anything that `eval` takes as a model."""
+    out: Path | None = option(
+        None, "folder of all cycles; the same command resumes from it", group=OPTIONS, read=Path, metavar="DIR", is_basic=True
+    )
+    train: Train | None = None
+    """Another way of training than `finetune --baseline web-agent`."""
+    dataset: Any = option(
+        "sample", "whose train split is learnt from (default: {default})", group=DATA, metavar="DIR|HUB_ID", is_basic=True
+    )
+    limit: int | None = option(
+        None, "only the first N train tasks", group=DATA, number=POSITIVE, metavar="N", is_basic=True
+    )
+    test_data: Any = option(None, "whose test splits count (default: --dataset)", group=DATA, metavar="DIR|HUB_ID")
+    """They are asked after each cycle and never trained on."""
+    imitate: Path | None = option(
+        None, "imitate this run over the train split (default: the recorded actions)",
+        group=DATA, read=Path, metavar="RUN", is_basic=True,
+    )
+    """Its answered tasks, right or not."""
+    thoughts: Path | None = option(
+        None, "thoughts of recorded actions (default: a neutral line for each)", group=DATA, read=Path, metavar="RUN"
+    )
+
+    cycles: int = option(
+        3, "explore and train so many times (default: {default})", group=ATTEMPTS, number=POSITIVE, metavar="N", is_basic=True
+    )
+    attempts: int = option(
+        5, "most attempts at a task in a cycle (default: {default})", group=ATTEMPTS, number=POSITIVE, metavar="K", is_basic=True
+    )
+    temperature: float = option(
+        1.2, "of attempts; test splits are asked at 0 (default: {default})", group=ATTEMPTS, number=FROM_0, metavar="X"
+    )
+    max_turns: int = option(
+        5, "most questions a step (default: {default})", group=ATTEMPTS, number=POSITIVE, metavar="N"
+    )
+    guided: bool = option(
+        False, "K attempts more for websites of which under 40 %% of the tasks are solved by then",
+        group=ATTEMPTS, read=bool, is_basic=True,
+    )
+    judge: Any = option(
+        None, "a model that accepts attempts (default: the scorer, where all steps are right)",
+        group=ATTEMPTS, metavar="PROVIDER/NAME", is_basic=True,
+    )
+    """It is asked as `judge --judge strict --k 3` asks it."""
+    judge_base_url: str | None = option(None, "its server", group=ATTEMPTS, metavar="URL")
+    price: Price | PriceTable | str | None = option(
+        None, "the judge's USD per million prompt and completion tokens, or a file of prices (default: the bundled list of 2026-11-23)",
+        group=ATTEMPTS, metavar="IN,OUT|FILE",
+    )
+    max_cost: float | None = option(
+        None, "most that the judge's calls may cost in all cycles", group=ATTEMPTS, number=ABOVE_0, metavar="USD", is_basic=True
+    )
+    together: int = option(
+        8, "questions asked at once (default: {default})", group=ATTEMPTS, number=POSITIVE, metavar="N"
+    )
+
+    recipe: Recipe = BASELINE.recipe
+    running: Running = field(default_factory=Running)
+    processes: int = option(1, "that prepare the data", group=OF_EACH, number=POSITIVE, metavar="N")
+    evaluate: tuple[str, ...] = option(
+        TEST_SPLITS, "none for none (default: the three test splits)", group=AFTER_EACH, read=splits, metavar="SPLIT[,SPLIT]",
+        is_basic=True,
+    )
+    eval_limit: int | None = option(
+        None, "only the first N tasks of each", group=AFTER_EACH, number=POSITIVE, metavar="N"
+    )
+    command: str | None = None
+    """The command line, for the manifest."""
+    # fmt: on
+
+    def __post_init__(self) -> None:
+        """Raises InputError for a value that a field cannot have."""
+        if self.model is None:
+            raise InputError("model", sentence="name a `model`, hf/REPO_OR_DIR")
+        if self.train is None and not (isinstance(self.model, str) and self.model.startswith("hf/")):
+            raise InputError("model", "hf/REPO_OR_DIR, whose weights can be trained", str(self.model))
+        if self.out is None:
+            raise InputError("out", sentence="name a folder with `out`")
+        for name, words in words_of(ImproveConfig).items():
+            words.check(name, getattr(self, name))
+        for name in ("price", "max_cost"):
+            if getattr(self, name) is not None and self.judge is None:
+                raise InputError(name, sentence=f"`{name}` needs `judge`, whose calls cost money")
+        if unknown := [name for name in self.evaluate if name not in TEST_SPLITS]:
+            raise InputError("evaluate", f"some of {', '.join(TEST_SPLITS)}", unknown[0])
+        for name in ("out", "imitate", "thoughts"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, None if value is None else Path(value))
+
+    @classmethod
+    def of(cls, config: ImproveConfig | None, options: dict[str, Any]) -> ImproveConfig:
+        """`options` win over `config`. Raises InputError; TypeError for an unknown name."""
+        names = [field.name for field in fields(cls)]
+        if unknown := sorted(options.keys() - set(names)):
+            near = get_close_matches(unknown[0], names, 1)
+            raise TypeError(f"no option of improve is named {unknown[0]}{f': did you mean {near[0]}?' if near else ''}")
+        return cls(**options) if config is None else replace(config, **options)
+
+    def judging(self, out: Path, max_cost: float | None) -> EvalConfig:
+        """The judge of attempts. Raises InputError for a price that is none."""
+        return EvalConfig(model=self.judge, base_url=self.judge_base_url, price=self.price, max_cost=max_cost, out=out)
+
+    def asking(self, model: Any, **more: Any) -> EvalConfig:
+        """The agent with this model on the train split. `more`: other fields of `EvalConfig`."""
+        usual: dict[str, Any] = {
+            # the oracle's replies are not generated
+            **(ASKED if model != ORACLE else {"agent": ASKED["agent"]}),
+            "dataset": self.dataset,
+            "split": "train",
+            "limit": self.limit,
+            "model": model,
+            "max_turns": self.max_turns,
+            "concurrency": self.together,
+            "seed": self.recipe.seed,
+            # another model has the same name after each training
+            "cache": "off",
+            "command": self.command,
+        }
+        if isinstance(model, str) and model.startswith("hf/"):
+            usual["model_args"] = {"batch_size": self.together}
+        if self.thoughts is not None and more.get("split", "train") == "train":
+            usual["thoughts"] = self.thoughts
+        return EvalConfig(**{**usual, **more})
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +375,7 @@ class _Improving:
             thoughts = Thoughts(of, read_thoughts(self.config.thoughts))
         found = self._written(0, "gold.jsonl", dict.fromkeys(asked.right, asked), GOLD, thoughts)
         lost = Counter(row.outcome for rows in asked.tasks.values() for row in rows if row.key not in asked.right)
-        return dataclasses.replace(found, left_out={**found.left_out, **lost})
+        return replace(found, left_out={**found.left_out, **lost})
 
     @cached_property
     def imitation(self) -> DialogueFile:
@@ -381,7 +525,7 @@ class _Improving:
                 "thoughts": "none"
                 if config.thoughts is None
                 else str(read_manifest(config.thoughts).settings["model"]),
-                **dataclasses.asdict(self.imitation.counts),
+                **asdict(self.imitation.counts),
                 "left_out": dict(sorted(self.imitation.left_out.items())),
             },
             "remarks": self.remarks,

@@ -11,18 +11,16 @@ from seeact_offline.models.hf_folder import digest
 from seeact_offline.records import InputError
 from seeact_offline.runs.watch import Watch
 from seeact_offline.training.baseline import Baseline, FineTuning, TrainedSettings
-from seeact_offline.training.bases import base_folder, check_model, load_model, load_part, loading_options
-from seeact_offline.training.examples import check_tokenizer
+from seeact_offline.training.bases import base_folder, build_t5, check_model, load_model, load_part, loading_options
 from seeact_offline.training.mindact_rows import (
     CUT,
     LEARNS,
     MultiChoice,
+    check_tokenizer,
     evaluation_fields,
     open_multichoice,
 )
-from seeact_offline.training.progress import TrainingProgress
-from seeact_offline.training.small_bases import build_t5
-from seeact_offline.training.trainer import seq2seq_trainer
+from seeact_offline.training.trainer import TrainingProgress, seq2seq_trainer
 
 
 class FlanT5Tuning:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import MISSING, asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from shutil import rmtree
@@ -34,14 +33,15 @@ from seeact_offline.ranking.pair_groups import (
 from seeact_offline.ranking.rankers import checkpoint_folder, is_on_hub
 from seeact_offline.ranking.texts import TEXT_VERSION
 from seeact_offline.records import DatasetError, InputError, RowError
+from seeact_offline.runs.options import ABOVE_0, POSITIVE, SEED, option
 from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted
-from seeact_offline.training.checks import check_bf16, check_installed
-from seeact_offline.training.progress import TrainingProgress
+from seeact_offline.training.checks import check_gpu, check_installed
 from seeact_offline.training.trainer import (
     CHECKPOINTS,
     DATA,
+    TrainingProgress,
     check_loss,
     check_out,
     claim_out,
@@ -51,9 +51,16 @@ from seeact_offline.training.trainer import (
     room_to_write,
     save_once,
 )
-from seeact_offline.training.training_rows import RowCounts, StepRows, open_rows, parts_of, prepare, prepared
+from seeact_offline.training.training_rows import (
+    RowCounts,
+    StepRows,
+    left_out,
+    open_rows,
+    parts_of,
+    prepare,
+    prepared,
+)
 
-BASE = "microsoft/deberta-v3-base"
 TRIED, TRIED_STEPS = "cross_task", 30
 """The split on which the ranker is tried after each epoch, and so many of its steps."""
 OF_MACHINE = frozenset({"accumulate", "bf16", "threads"})
@@ -64,17 +71,44 @@ OF_MACHINE = frozenset({"accumulate", "bf16", "threads"})
 class RankerTraining:
     """The options of a ranker's training."""
 
-    out: Path
-    base: str | SmallModel = BASE
+    out: Path = option(MISSING, "folder of the trained checkpoint", group="options", read=Path, metavar="DIR")
+    base: str | SmallModel = option(
+        "microsoft/deberta-v3-base", "model to start from (default: {default})", group="options", metavar="DIR|HUB_ID"
+    )
     """A checkpoint's folder or hub id, or the shape of a model that begins with random weights."""
     dataset: Any = "sample"
     split: str = "train"
     limit: int | None = None
     """Number of tasks, the first ones; None: all."""
     settings: TrainingSettings = field(default_factory=TrainingSettings)
-    resume: bool = False
-    processes: int = 1
-    """Processes that prepare the texts."""
+    resume: bool = option(False, "resume from the last finished epoch in --out", group="options", read=bool)
+    processes: int = option(1, "that prepare the texts", group="options", number=POSITIVE, metavar="N")
+
+
+@dataclass(frozen=True, slots=True)
+class RankerRecipe:
+    """The options that change the fields of `TrainingSettings` with their names."""
+
+    # fmt: off
+    epochs: int | None = option(None, "5 as published", group="recipe", number=POSITIVE, metavar="N")
+    negatives: int | None = option(None, "a step and epoch; 5 as published", group="recipe", number=POSITIVE, metavar="N")
+    distinct_negatives: bool | None = option(
+        None, "draw no negative twice in an epoch, and none that reads like a positive; as published both happen",
+        group="recipe", read=bool,
+    )
+    batch: int | None = option(None, "pairs, over all devices; 32 as published", group="recipe", number=POSITIVE, metavar="N")
+    accumulate: int | None = option(
+        None, "parts of a device's share of a batch; 1", group="recipe", number=POSITIVE, metavar="N"
+    )
+    learning_rate: float | None = option(None, "3e-5 as published", group="recipe", number=ABOVE_0, metavar="X")
+    max_tokens: int | None = option(None, "of a pair; 512 as published", group="recipe", number=POSITIVE, metavar="N")
+    pair_order: str | None = option(
+        None, "text-query as published; written into the config", group="recipe", choices=("query-text", "text-query")
+    )
+    bf16: bool | None = option(None, "compute in bfloat16 (default: on a GPU)", group="recipe", read=bool)
+    seed: int | None = option(None, "0 unless given", group="recipe", number=SEED, metavar="N")
+    threads: int | None = option(None, "of torch", group="recipe", number=POSITIVE, metavar="N")
+    # fmt: on
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +128,13 @@ class GroupTexts:
             try:
                 group = to_group(step).trainable(self.distinct)
             except RowError as error:
-                yield StepRows(RowCounts(left_out=Counter([error.name])))
+                yield left_out(error.name)
                 continue
             if group is None:
-                yield StepRows(RowCounts(left_out=Counter(["no_negative" if step.truth.positives else "no_positive"])))
-                continue
-            columns = [[str(step.key)], [group.query], [group.positives], [group.negatives]]
-            yield StepRows(RowCounts(steps=1), pa.record_batch(columns, schema=self.schema))
+                yield left_out("no_negative" if step.truth.positives else "no_positive")
+            else:
+                columns = [[str(step.key)], [group.query], [group.positives], [group.negatives]]
+                yield StepRows(RowCounts(steps=1), pa.record_batch(columns, schema=self.schema))
 
 
 class StoredGroups:
@@ -126,7 +160,7 @@ def train_ranker(asked: RankerTraining, watch: Watch | None = None) -> TrainingR
     watch.note(f"training a ranker on {asked.split} of {asked.dataset}, into {asked.out}")
     check_installed("train-ranker")
     if settings.bf16:
-        check_bf16()
+        check_gpu("bf16")
     with _refusals():
         settings.check()
         split = open_split(asked.dataset, asked.split, limit=asked.limit)

@@ -10,7 +10,6 @@ system message put before the question where the model's template takes none.
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -40,21 +39,24 @@ from seeact_offline.runs.prepare import prepare
 from seeact_offline.runs.ranking import RankConfig, rank
 from seeact_offline.runs.watch import Watch
 from seeact_offline.training.baseline import Baseline, FineTuning, TrainedSettings
-from seeact_offline.training.bases import base_folder, check_model, load_model, load_part, loading_options
-from seeact_offline.training.draws import HELD_OUT
-from seeact_offline.training.examples import check_letters
-from seeact_offline.training.page_pictures import PLACE, Pictures, kept_pictures, open_pictures, place_columns
-from seeact_offline.training.progress import TrainingProgress
+from seeact_offline.training.bases import base_folder, build_llava, check_model, load_model, load_part, loading_options
+from seeact_offline.training.mindact_rows import check_letters
 from seeact_offline.training.recipe import Recipe
-from seeact_offline.training.small_bases import build_llava
-from seeact_offline.training.trainer import RANKS, arguments, lora_config, report_progress
+from seeact_offline.training.trainer import RANKS, TrainingProgress, arguments, lora_config, report_progress
 from seeact_offline.training.training_rows import (
     EPOCH,
+    HELD_OUT,
+    PLACE,
+    Pictures,
     RowCounts,
     StepRows,
     check_scores,
     epochs_of,
+    kept_pictures,
+    left_out,
+    open_pictures,
     open_scores,
+    place_columns,
     places_of,
 )
 
@@ -93,7 +95,7 @@ class ChoiceQuestions:
             try:
                 yield self._step_rows(step, grounding)
             except StepError as error:
-                yield StepRows(RowCounts(left_out=Counter([error.name])))
+                yield left_out(error.name)
 
     def _step_rows(self, step: Step, grounding: Grounding) -> StepRows:
         """Raises StepError for a step that nothing can be learnt from."""

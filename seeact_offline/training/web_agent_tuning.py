@@ -7,7 +7,6 @@ what `hf/` asks, token for token, followed by the reply; the loss falls on the r
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,12 +23,10 @@ from seeact_offline.pages.screenshots import open_picture
 from seeact_offline.records import InputError, StepKey
 from seeact_offline.runs.watch import Watch
 from seeact_offline.training.baseline import Baseline, FineTuning, TrainedSettings
-from seeact_offline.training.bases import base_folder
-from seeact_offline.training.draws import HELD_OUT
-from seeact_offline.training.progress import TrainingProgress
+from seeact_offline.training.bases import base_folder, build_llava
 from seeact_offline.training.recipe import Recipe
-from seeact_offline.training.small_bases import build_llava
-from seeact_offline.training.training_rows import EPOCH, RowCounts, StepRows
+from seeact_offline.training.trainer import TrainingProgress
+from seeact_offline.training.training_rows import EPOCH, HELD_OUT, RowCounts, StepRows, left_out
 from seeact_offline.training.vlm import check_vlm, checked_processor, checked_template, load_vlm, sft_trainer
 from seeact_offline.trajectories.dialogue_files import DialogueLine, messages_of, read_dialogues
 
@@ -59,7 +56,7 @@ class DialogueRows:
 
     def _step_rows(self, key: StepKey, found: Sequence[tuple[Path, DialogueLine]]) -> StepRows:
         if not found:
-            return StepRows(RowCounts(left_out=Counter(["no_dialogue"])))
+            return left_out("no_dialogue")
         held_out = key.annotation_id in self.held_out
         said = [list(messages_of(line)) for _, line in found]
         columns: list[Any] = [

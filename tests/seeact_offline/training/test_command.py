@@ -24,16 +24,9 @@ def parsed(words: str) -> argparse.Namespace:
 
 
 def test_what_is_left_out_is_as_published() -> None:
-    args = parsed("")
-    assert (finetune.fine_tuning_of(args).resolved_recipe, finetune.fine_tuning_of(args).running) == (
-        Recipe(),
-        Running(),
-    )
-    assert (finetune.fine_tuning_of(args).resolved_base, args.split, args.evaluate) == (
-        "google/flan-t5-base",
-        "train",
-        TEST_SPLITS,
-    )
+    asked = finetune.fine_tuning_of(parsed(""))
+    assert (asked.resolved_recipe, asked.running) == (Recipe(), Running())
+    assert (asked.resolved_base, asked.split, asked.evaluate) == ("google/flan-t5-base", "train", TEST_SPLITS)
 
 
 def test_small_has_its_own_learning_rate() -> None:

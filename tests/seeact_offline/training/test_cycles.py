@@ -16,8 +16,7 @@ from seeact_offline.models.budget import Ledger
 from seeact_offline.records import Completion, InputError, Message, ModelStopped, Request, StepKey, Usage
 from seeact_offline.runs.watch import Watch
 from seeact_offline.training.attempts import Attempt, _tasks_of_hard_websites
-from seeact_offline.training.cycles import Improvement, _Improving
-from seeact_offline.training.improve_settings import ImproveConfig
+from seeact_offline.training.cycles import ImproveConfig, Improvement, _Improving
 from seeact_offline.trajectories.dialogue_files import read_dialogues
 from seeact_offline.web_agents.systems import THOUGHT
 from tests.pages import synthetic_rows

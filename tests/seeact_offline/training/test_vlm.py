@@ -20,9 +20,8 @@ from seeact_offline.runs.questions import questions
 from seeact_offline.runs.ranking import RankConfig, rank
 from seeact_offline.training import vlm
 from seeact_offline.training.baseline import FineTuning
-from seeact_offline.training.page_pictures import Pictures, kept_pictures
 from seeact_offline.training.recipe import Recipe, Running
-from seeact_offline.training.training_rows import parts_of
+from seeact_offline.training.training_rows import Pictures, kept_pictures, parts_of
 from seeact_offline.training.tuning import FineTuningResult, fine_tune
 from seeact_offline.training.vlm import ChoiceQuestions, conversations
 from tests.seeact_offline.training.conftest import of_card
