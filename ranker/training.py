@@ -1,7 +1,8 @@
 """Trains a cross-encoder by the published recipe, with transformers' Trainer.
 
 `TrainingSettings()` is the recipe of Mind2Web (2306.06070, and its released code, commit 1b7c323). `SMALL` is the same for
-`ranker.small_model`, but with the learning rate that random weights need, and with shorter pairs.
+`ranker.small_model`, but with the learning rate that random weights need, and with shorter pairs. In each epoch, each query gives
+one random right text and five wrong ones, each drawn from all of them. A query without wrong texts gives six right ones.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import importlib.util
 import json
 import math
 import os
+import random
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,12 +20,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from ranker.checkpoint import PairOrder, open_base
 from ranker.errors import RankerError
-from ranker.pairs import EpochPairs, Groups, Pair
-from ranker.trial import TrialGroup, model_scores, report_trial
 
 CHECKPOINTS = "checkpoints"
 """The folder of an unfinished training's last epoch."""
@@ -90,6 +90,90 @@ class TrainingResult:
     """Groups that were trained on."""
 
 
+# --- pairs ---
+
+
+@dataclass(frozen=True, slots=True)
+class PairGroup:
+    """A query, the texts that belong to it, and other texts from the same page."""
+
+    query: str
+    positives: tuple[str, ...]
+    negatives: tuple[str, ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return self.positives + self.negatives
+
+    def trainable(self, distinct: bool) -> PairGroup | None:
+        """The group that pairs are drawn from; None where it gives none.
+
+        `distinct`: without negatives that read like a positive, whose pairs would be labelled both ways, and with at least one other.
+        """
+        if not distinct or not self.positives:
+            return self if self.positives else None
+        positives = set(self.positives)
+        negatives = tuple(text for text in self.negatives if text not in positives)
+        return dataclasses.replace(self, negatives=negatives) if negatives else None
+
+
+class Groups(Protocol):
+    """A sequence of groups, which may be read one at a time."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, place: int, /) -> PairGroup: ...
+
+
+class Pair(NamedTuple):
+    """One training example."""
+
+    query: str
+    text: str
+    target: float
+    """1 if the text belongs to the query, else 0."""
+
+
+class EpochPairs:
+    """A map-style data set whose pairs are drawn anew each epoch, only from the seed, the epoch and the group's position."""
+
+    def __init__(self, groups: Groups, negatives: int, seed: int, distinct: bool = False) -> None:
+        """`negatives`: how many are drawn per group and epoch. `distinct`: none twice; a group with fewer gives all of them."""
+        self._groups, self._negatives, self._seed, self._distinct = groups, negatives, seed, distinct
+        self._epoch = -1
+        self.set_epoch(0)
+
+    def set_epoch(self, epoch: int) -> None:
+        """`epoch`: from 0."""
+        if epoch != self._epoch:
+            self._epoch = epoch
+            self._pairs = [
+                pair
+                for place in range(len(self._groups))
+                for pair in self._draw(self._groups[place], random.Random(f"{self._seed}/{epoch}/{place}"))
+            ]
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def __getitem__(self, place: int) -> Pair:
+        return self._pairs[place]
+
+    def _draw(self, group: PairGroup, chance: random.Random) -> list[Pair]:
+        right = [chance.choice(group.positives)]
+        wrong: list[str] = []
+        if self._distinct:
+            wrong = chance.sample(group.negatives, min(self._negatives, len(group.negatives)))
+        elif group.negatives:
+            wrong = chance.choices(group.negatives, k=self._negatives)
+        else:
+            right += chance.choices(group.positives, k=self._negatives)
+        return [*(Pair(group.query, text, 1.0) for text in right), *(Pair(group.query, text, 0.0) for text in wrong)]
+
+
+# --- training ---
+
+
 def train(
     groups: Groups,
     out: Path,
@@ -101,15 +185,13 @@ def train(
     advance: Callable[[], None] = lambda: None,
     tell: Callable[[str], None] = lambda text: None,
     check: Callable[[Sequence[Mapping[str, float]], str | None], None] = lambda history, best: None,
-    trial: Sequence[TrialGroup] = (),
 ) -> TrainingResult:
     """Trains a checkpoint with one logit into the folder `out`, with its tokenizer, and `pair_order` in its config.
 
     `groups`: at least one, and each as `PairGroup.trainable` leaves it. `base`: a checkpoint's folder or hub id. `checkpoint`: one of an
     earlier call, under CHECKPOINTS in `out`, that the training continues from. `begin` is called with the optimizer's steps and those done
     before, `advance` after each step, `tell` with a few lines per epoch, `check` with the Trainer's log and its best checkpoint before the model is saved: where
-    that raises, the checkpoints stay. `trial`: groups that are not trained on, whose recall is told
-    after each epoch. Raises RankerError.
+    that raises, the checkpoints stay. Raises RankerError.
     """
     settings.check()
     started = time.monotonic()
@@ -125,19 +207,7 @@ def train(
     model.config.pair_order = settings.pair_order
     pairs = EpochPairs(groups, settings.negatives, settings.seed, settings.distinct_negatives)
     trainer = _make_trainer(model, tokenizer, pairs, settings, out)
-    score = partial(
-        model_scores,
-        trainer.model,
-        tokenizer,
-        max_tokens=settings.max_tokens,
-        query_first=settings.pair_order == "query-text",
-    )
-
-    def report() -> None:
-        if trial:
-            tell(report_trial(score, trial))
-
-    trainer.add_callback(_make_callback(pairs, out, started, begin, advance, tell, report))
+    trainer.add_callback(_make_callback(pairs, out, started, begin, advance, tell))
     trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     check(trainer.state.log_history, trainer.state.best_model_checkpoint)
     result = TrainingResult(out, tuple(trainer.state.log_history), time.monotonic() - started, len(groups))
@@ -193,12 +263,8 @@ def _make_callback(
     begin: Callable[[int, int], None],
     advance: Callable[[], None],
     tell: Callable[[str], None],
-    report: Callable[[], None],
 ) -> Any:
-    """A callback of the Trainer that draws each epoch's pairs, reports progress, and notes the seconds beside a checkpoint.
-
-    `report`: called after each epoch.
-    """
+    """A callback of the Trainer that draws each epoch's pairs, reports progress, and notes the seconds beside a checkpoint."""
     import transformers
 
     class Callback(transformers.TrainerCallback):  # type: ignore[misc]
@@ -212,10 +278,6 @@ def _make_callback(
         def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             if state.is_world_process_zero:
                 advance()
-
-        def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            if state.is_world_process_zero:
-                report()
 
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
             stop_without_loss(control, logs)

@@ -54,7 +54,7 @@ from seeact_offline.training.improvement_report import OFFLINE, improvement_png,
 from seeact_offline.training.recipe import Recipe, Running, splits
 from seeact_offline.training.trainer import last_checkpoint
 from seeact_offline.training.tuning import fine_tune
-from seeact_offline.training.vlm import check_vlm, checked_processor, checked_template
+from seeact_offline.training.vlm import open_vlm
 from seeact_offline.training.web_agent_tuning import ASKED, BASELINE, check_train_steps
 from seeact_offline.trajectories.dialogue_files import GOLD
 from seeact_offline.trajectories.judge_runs import judge
@@ -263,7 +263,8 @@ class _Improving:
         self.tested = [one for one in check_separate(self.split, config.test_data) if one in config.evaluate]
         if config.train is None:
             check_settings(config.recipe, config.running, BASELINE.packages)
-            self._check_model()
+            # otherwise it would be refused after the recorded actions were asked
+            open_vlm(config.model.removeprefix("hf/"), config.running.attention, "model")
         # such a run may be over more train tasks than are asked for
         known = self.split if config.limit is None else open_split(config.dataset, "train")
         for name in ("imitate", "thoughts"):
@@ -278,15 +279,6 @@ class _Improving:
                     sentence=f"{config.imitate} is of {asked}; `imitate` needs a run of agent {ASKED['agent']}",
                 )
         self.remarks = list(self._remarks())
-
-    def _check_model(self) -> None:
-        """Raises InputError for a model that cannot be trained: otherwise it would be refused after the recorded actions were asked."""
-        folder = base_folder(self.config.model.removeprefix("hf/"), "model")
-        try:
-            checked_template(checked_processor(folder, self.config.model))
-            check_vlm(folder, self.config.running.attention)
-        except InputError as error:
-            raise (error.renamed("model") if error.argument == "base" else error) from None
 
     def _remarks(self) -> list[str]:
         config = self.config

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import MISSING, asdict, dataclass, field, replace
+from contextlib import contextmanager
+from dataclasses import MISSING, asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from shutil import rmtree
@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from seeact_offline.dataset import Shard, Split, canonical_split, open_split
+from seeact_offline.dataset import Shard, Split, open_split
 from seeact_offline.files import hub
 from seeact_offline.ranking.pair_groups import (
     PairGroup,
@@ -21,18 +21,16 @@ from seeact_offline.ranking.pair_groups import (
     SmallModel,
     TrainingResult,
     TrainingSettings,
-    TrialGroup,
     build_small,
     folder_digest,
     open_base,
     to_group,
-    to_trial,
     train,
     train_tokenizer,
 )
 from seeact_offline.ranking.rankers import checkpoint_folder, is_on_hub
 from seeact_offline.ranking.texts import TEXT_VERSION
-from seeact_offline.records import DatasetError, InputError, RowError
+from seeact_offline.records import InputError, RowError
 from seeact_offline.runs.options import ABOVE_0, POSITIVE, SEED, option
 from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
@@ -61,8 +59,6 @@ from seeact_offline.training.training_rows import (
     prepared,
 )
 
-TRIED, TRIED_STEPS = "cross_task", 30
-"""The split on which the ranker is tried after each epoch, and so many of its steps."""
 OF_MACHINE = frozenset({"accumulate", "bf16", "threads"})
 """Settings that would not change the weights in exact arithmetic."""
 
@@ -181,7 +177,6 @@ def train_ranker(asked: RankerTraining, watch: Watch | None = None) -> TrainingR
             raise InputError("split", sentence=sentence)
         groups = StoredGroups(folder, split)
         base = _base_folder(asked.base) if isinstance(asked.base, str) else _small_base(asked, identity, groups, watch)
-        trial = _read_trial(asked, watch) if is_main_process() else []
         watch.note("loading the model")
         with room_to_write(asked.out, CHECKPOINTS), TrainingProgress(watch) as progress:
 
@@ -192,7 +187,6 @@ def train_ranker(asked: RankerTraining, watch: Watch | None = None) -> TrainingR
             result = train(
                 groups, asked.out, settings, base=base, checkpoint=last_checkpoint(asked.out) if asked.resume else None,
                 begin=begin, advance=progress.advance, tell=watch.note, check=check_loss,
-                trial=trial,
             )  # fmt: skip
     if is_main_process():
         # nothing is left to resume
@@ -242,20 +236,3 @@ def _small_base(asked: RankerTraining, identity: Mapping[str, Any], groups: Stor
 
     save_once(folder, asked.out, asked.settings.seed, make)
     return folder
-
-
-def _read_trial(asked: RankerTraining, watch: Watch) -> list[TrialGroup]:
-    """Steps of a test split, spread evenly over it; none where the data has no such split or it is the one trained on."""
-    split: Split | None = None
-    if canonical_split(asked.split) == "train":
-        with suppress(DatasetError):
-            split = open_split(asked.dataset, TRIED, limit=asked.limit)
-    if split is None:
-        watch.note(f"the ranker is not tried while it trains: that takes the splits train and {TRIED}")
-        return []
-    tried = frozenset(split.keys[:: -(-len(split.keys) // TRIED_STEPS)])
-    parts = [replace(part, places=tuple(p for p in part.places if p.step_key in tried)) for part in split.shards()]
-    steps = [step for part in parts for step in part.steps()]
-    trial = [to_trial(step) for step in steps if step.candidates and step.cleaned_html]
-    watch.note(f"tried after each epoch on {counted(len(trial), 'step')} of {TRIED}, alone and fused with bm25")
-    return trial

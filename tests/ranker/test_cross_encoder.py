@@ -28,7 +28,7 @@ from transformers import (
 
 from ranker import CrossEncoderRanker, RankerError
 from ranker.checkpoint import find_folder, open_base
-from ranker.padded import batch_bounds
+from ranker.cross_encoder import batch_bounds
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 WORDS = ["alpha", "one", "two", "beta", "gamma", "search", "flight", "cart", "button", "a", "task", "is", "(", ")", "/"]

@@ -18,8 +18,7 @@ from transformers import AlbertConfig, AlbertForSequenceClassification
 
 from ranker import CrossEncoderRanker, RankerError
 from ranker.checkpoint import open_base, open_tokenizer
-from ranker.pairs import PairGroup
-from ranker.training import TrainingSettings, train
+from ranker.training import PairGroup, TrainingSettings, train
 from ranker.untrusted import MAX_SETTINGS_BYTES
 from tests.ranker.test_cross_encoder import QUERY, edit_config, make_checkpoint, save
 

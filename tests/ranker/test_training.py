@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 from ranker.errors import RankerError
-from ranker.pairs import EpochPairs, Pair, PairGroup
 from ranker.small_model import SmallModel
-from ranker.training import SMALL, TrainingResult, TrainingSettings, collate, train
+from ranker.training import SMALL, EpochPairs, Pair, PairGroup, TrainingResult, TrainingSettings, collate, train
 from tests.together import run_together
 
 pytestmark = pytest.mark.slow
