@@ -334,6 +334,7 @@ def test_a_warmup_without_end_is_refused() -> None:
         dataclasses.replace(QUICK, warmup_epochs=2.5).check()
 
 
+@pytest.mark.nightly
 def test_two_processes_train_as_one_does(base: Path, tmp_path: Path) -> None:
     from tests.ranker import train_pairs
 

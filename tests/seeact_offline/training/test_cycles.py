@@ -337,7 +337,7 @@ def test_what_the_judge_costs_is_limited_over_all_cycles_and_more_money_resumes(
         ({"max_cost": 1.0}, "`max_cost` needs `judge`, whose calls cost money"),
         ({"price": "1,1"}, "`price` needs `judge`, whose calls cost money"),
         ({"judge": strict, "max_cost": 1.0}, "`max_cost` needs a `price`, or a model that reports what its calls cost"),
-        ({"judge": strict, "max_cost": -1.0}, "max_cost: expected a number of at least 0, got -1.0"),
+        ({"judge": strict, "max_cost": -1.0}, "max_cost: expected a number above 0, got -1.0"),
         ({"judge": strict, "price": "one"}, "price: expected "),
     ],
 )  # fmt: skip
@@ -414,7 +414,7 @@ def test_test_tasks_and_their_websites_never_enter(right: Mapping[StepKey, str],
     ("options", "message"),
     [
         ({"model": "openai/gpt-4o", "train": None}, "model: expected hf/REPO_OR_DIR, whose weights can be trained"),
-        ({"attempts": 0}, "attempts: expected a number of at least 1"),
+        ({"attempts": 0}, "attempts: expected a whole number of at least 1"),
         ({"evaluate": ("train",)}, "evaluate: expected some of"),
     ],
 )
