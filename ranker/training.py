@@ -188,7 +188,7 @@ def train(
 ) -> TrainingResult:
     """Trains a checkpoint with one logit into the folder `out`, with its tokenizer, and `pair_order` in its config.
 
-    `groups`: at least one, and each as `PairGroup.trainable` leaves it. `base`: a checkpoint's folder or hub id. `checkpoint`: one of an
+    `groups`: at least one, and each as `PairGroup.trainable` leaves it. `base`: a checkpoint's folder. `checkpoint`: one of an
     earlier call, under CHECKPOINTS in `out`, that the training continues from. `begin` is called with the optimizer's steps and those done
     before, `advance` after each step, `tell` with a few lines per epoch, `check` with the Trainer's log and its best checkpoint before the model is saved: where
     that raises, the checkpoints stay. Raises RankerError.

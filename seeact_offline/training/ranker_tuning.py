@@ -49,15 +49,7 @@ from seeact_offline.training.trainer import (
     room_to_write,
     save_once,
 )
-from seeact_offline.training.training_rows import (
-    RowCounts,
-    StepRows,
-    left_out,
-    open_rows,
-    parts_of,
-    prepare,
-    prepared,
-)
+from seeact_offline.training.training_rows import RowCounts, StepRows, left_out, open_rows, parts_of, prepare, prepared
 
 OF_MACHINE = frozenset({"accumulate", "bf16", "threads"})
 """Settings that would not change the weights in exact arithmetic."""

@@ -140,16 +140,8 @@ def test_bad_input_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture
     ("words", "missing", "sentence"),
     [
         ("--quantised", (), "--quantised needs --lora, as 4-bit weights are not trained themselves"),
-        (
-            "--quantised --lora 8",
-            ("bitsandbytes",),
-            "--quantised needs the package bitsandbytes: run ",
-        ),
-        (
-            "--quantised --lora 8",
-            (),
-            "--quantised needs a GPU of CUDA, and torch sees none",
-        ),
+        ("--quantised --lora 8", ("bitsandbytes",), "--quantised needs the package bitsandbytes: run "),
+        ("--quantised --lora 8", (), "--quantised needs a GPU of CUDA, and torch sees none"),
     ],
 )
 def test_weights_in_4_bits_need_lora_bitsandbytes_and_a_gpu_before_anything_is_prepared(
