@@ -16,7 +16,6 @@ import random
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,8 +26,6 @@ from ranker.errors import RankerError
 
 CHECKPOINTS = "checkpoints"
 """The folder of an unfinished training's last epoch."""
-SECONDS = "seconds"
-"""The file in it with the seconds of training so far."""
 PADDED_TOGETHER = 8
 """Pairs of like length that a CPU takes at once: half of a random batch of 32 would be padding. A GPU takes a batch whole."""
 RECORD = "training.json"
@@ -85,7 +82,7 @@ class TrainingResult:
     history: tuple[Mapping[str, float], ...]
     """The Trainer's log."""
     seconds: float
-    """Seconds of the whole training, including those before it was resumed."""
+    """Seconds since it was begun or resumed."""
     groups: int
     """Groups that were trained on."""
 
@@ -195,10 +192,6 @@ def train(
     """
     settings.check()
     started = time.monotonic()
-    if checkpoint is not None:
-        # as if the earlier call had never ended
-        with suppress(OSError, ValueError):
-            started -= float((out / CHECKPOINTS / SECONDS).read_text("utf-8"))
     _prepare_torch(settings)
     try:
         model, tokenizer = open_base(base)
@@ -207,7 +200,7 @@ def train(
     model.config.pair_order = settings.pair_order
     pairs = EpochPairs(groups, settings.negatives, settings.seed, settings.distinct_negatives)
     trainer = _make_trainer(model, tokenizer, pairs, settings, out)
-    trainer.add_callback(_make_callback(pairs, out, started, begin, advance, tell))
+    trainer.add_callback(_make_callback(pairs, begin, advance, tell))
     trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     check(trainer.state.log_history, trainer.state.best_model_checkpoint)
     result = TrainingResult(out, tuple(trainer.state.log_history), time.monotonic() - started, len(groups))
@@ -257,14 +250,9 @@ def _make_trainer(model: Any, tokenizer: Any, pairs: EpochPairs, settings: Train
 
 
 def _make_callback(
-    pairs: EpochPairs,
-    out: Path,
-    started: float,
-    begin: Callable[[int, int], None],
-    advance: Callable[[], None],
-    tell: Callable[[str], None],
+    pairs: EpochPairs, begin: Callable[[int, int], None], advance: Callable[[], None], tell: Callable[[str], None]
 ) -> Any:
-    """A callback of the Trainer that draws each epoch's pairs, reports progress, and notes the seconds beside a checkpoint."""
+    """A callback of the Trainer that draws each epoch's pairs, and reports progress."""
     import transformers
 
     class Callback(transformers.TrainerCallback):  # type: ignore[misc]
@@ -286,8 +274,6 @@ def _make_callback(
 
         def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             mark_best(args, state)
-            if state.is_world_process_zero:
-                (out / CHECKPOINTS / SECONDS).write_text(f"{time.monotonic() - started:.1f}\n", "utf-8")
 
     return Callback()
 
@@ -363,7 +349,6 @@ def _drop_checkpoints(out: Path) -> None:
     folder = out / CHECKPOINTS
     for checkpoint in folder.glob("checkpoint-*"):
         shutil.rmtree(checkpoint)
-    (folder / SECONDS).unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from seeact_offline.files.markdown import cell, percent, table
 from seeact_offline.scoring.protocols import headline
 from seeact_offline.scoring.report import first_tasks
+from seeact_offline.training.baseline import Baseline
 from seeact_offline.training.training_rows import CUTS
 
 SAMPLE = "It was trained on the bundled sample, fictional websites made to try the program: no figure here says anything of real pages."
@@ -47,15 +48,9 @@ SHARES = {
 class Card:
     """The contents of a model card."""
 
-    title: str
+    baseline: Baseline
     base: str
     """The model that training started from, for people."""
-    learns: str
-    """Its purpose, behind `to`."""
-    limits: str
-    """The parts that its questions leave out."""
-    tag: str
-    """Its task, as the hub calls it."""
     command: str
     """The command that makes it again; empty if it was not made by one."""
     recipe: Mapping[str, Any]
@@ -69,18 +64,22 @@ class Card:
     history: Sequence[Mapping[str, float]] = ()
     results: Sequence[Mapping[str, Any]] = ()
     """`results.json` of each split."""
-    remarks: Sequence[str] = field(default_factory=tuple)
+
+    @property
+    def title(self) -> str:
+        return f"{self.baseline.title}, from {self.base}"
 
 
 def render(card: Card) -> str:
     """Markdown with the hub's front matter."""
-    tags = "".join(f"\n- {tag}" for tag in (card.tag, "web-agents", "mind2web"))
+    tags = "".join(f"\n- {tag}" for tag in (card.baseline.tag, "web-agents", "mind2web"))
     parts = [
         f"---\nlibrary_name: transformers\ntags:{tags}\n---",
         f"# {cell(card.title)}",
-        f"Fine-tuned from {cell(card.base)} to {card.learns}, by seeact-offline.",
+        f"Fine-tuned from {cell(card.base)} to {card.baseline.learns}, by seeact-offline.",
         *([f"```\n{card.command.replace('```', '')}\n```"] if card.command else []),
-        *card.remarks,
+        *card.baseline.remarks,
+        *([SAMPLE] if card.data["dataset"] == "sample" else []),
         "## Recipe",
         _named(card.recipe),
         "## Data",
@@ -90,7 +89,7 @@ def render(card: Card) -> str:
         "## Machine",
         _named(card.machine),
         "## Limits",
-        f"{card.limits} Pages are English, and none of"
+        f"{card.baseline.limits} Pages are English, and none of"
         " the test tasks was trained on, as far as the splits named above were compared. It has learnt the wording of the"
         " prompts it was trained with, and no other.",
     ]

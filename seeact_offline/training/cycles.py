@@ -239,10 +239,8 @@ def improve(config: ImproveConfig | None = None, *, watch: Watch | None = None, 
     `options` are fields of `ImproveConfig`, which win over `config`. Called again with the same `out`, it resumes. Raises InputError for
     what cannot be used: test tasks among those trained on, a folder of another configuration. ModelStopped where a model or judge does not answer.
     """
-    given = ImproveConfig.of(config, options)
-    run = _Improving(given, watch or Watch())
-    folder = RunFolder(run.out)
-    manifest = run.manifest()
+    run = _Improving(ImproveConfig.of(config, options), watch or Watch())
+    folder, manifest = RunFolder(run.out), run.manifest()
     folder.check(manifest.identity)
     with folder.alone():
         folder.claim(manifest)
@@ -272,23 +270,16 @@ class _Improving:
             if run is not None:
                 check_train_steps(AskedRun(load_run(run)).predictions, known, name)
         if config.imitate is not None:
-            asked = read_manifest(config.imitate).settings.get("grounding")
-            if asked != ASKED["agent"]:
-                raise InputError(
-                    "imitate",
-                    sentence=f"{config.imitate} is of {asked}; `imitate` needs a run of agent {ASKED['agent']}",
-                )
-        self.remarks = list(self._remarks())
-
-    def _remarks(self) -> list[str]:
-        config = self.config
+            agent = read_manifest(config.imitate).settings.get("grounding")
+            if agent != ASKED["agent"]:
+                sentence = f"{config.imitate} is of {agent}; `imitate` needs a run of agent {ASKED['agent']}"
+                raise InputError("imitate", sentence=sentence)
         missing = [name for name in config.evaluate if name not in self.tested]
-        found = [f"{name} is not asked: the data has no such split" for name in missing]
+        self.remarks = [f"{name} is not asked: the data has no such split" for name in missing]
         if config.judge is not None and (config.judge is config.model or self._is_own_model(config.judge)):
-            found.append(
+            self.remarks.append(
                 "The judge is the model itself: what it accepts says how far it agrees with itself, not how often it succeeds."
             )
-        return found
 
     def _is_own_model(self, name: Any) -> bool:
         if not isinstance(name, str) or not isinstance(self.config.model, str):

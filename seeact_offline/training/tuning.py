@@ -36,7 +36,7 @@ from seeact_offline.scoring.report import Extent, data_in_words
 from seeact_offline.tables.table_input import EVALUATION, RECORD
 from seeact_offline.training.baseline import PROMPTS, Baseline, FineTuning, OpenBaseline, find_baseline
 from seeact_offline.training.bases import train_tokenizer
-from seeact_offline.training.card import SAMPLE, Card, learning_curve_png, render
+from seeact_offline.training.card import Card, learning_curve_png, render
 from seeact_offline.training.checks import check_separate, check_settings
 from seeact_offline.training.mindact_rows import MultiChoice, words_of
 from seeact_offline.training.recipe import NEW_TOKENS, SmallBase
@@ -249,11 +249,7 @@ def _named_as_here(asked: FineTuning) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        sentence = error.sentence
-        for theirs, ours in names.items():
-            sentence = sentence.replace(f"`{theirs}`", f"`{ours}`")
-        argument = names.get(error.argument, error.argument)
-        raise InputError(argument, error.expected, error.got, sentence) from error
+        raise error.renamed(names.get(error.argument, error.argument)) from error
 
 
 def _questions(
@@ -298,17 +294,14 @@ def _write(
     asked: FineTuning, baseline: Baseline, tuned: FineTuningResult, identity: Mapping[str, Any], compared: Sequence[str]
 ) -> None:
     """The record, the learning curve and the card."""
-    base = (
-        "a small model with random weights" if isinstance(asked.resolved_base, SmallBase) else str(asked.resolved_base)
-    )
+    base = "a small model with random weights"
+    if not isinstance(asked.resolved_base, SmallBase):
+        base = str(asked.resolved_base)
     aside = ("baseline", "dataset_fingerprint", "dataset_version", "limit", "scores")
     card = Card(
-        title=f"{baseline.title}, from {base}",
-        base=base,
-        learns=baseline.learns,
-        limits=baseline.limits,
-        tag=baseline.tag,
-        command=asked.command,
+        baseline,
+        base,
+        asked.command,
         recipe={name: value for name, value in identity.items() if name not in aside},
         machine=_machine(asked, baseline, tuned),
         data={
@@ -323,18 +316,12 @@ def _write(
         counts=tuned.made.to_dict(),
         history=tuned.history,
         results=tuned.results,
-        remarks=(*baseline.remarks, *([SAMPLE] if asked.dataset == "sample" else [])),
     )
-    record = {
-        "recipe": identity,
-        "machine": card.machine,
-        "data": {**card.data, **tuned.made.to_dict()},
-        "history": tuned.history,
-    }
+    data = {**card.data, **card.counts}
+    record = {"recipe": identity, "machine": card.machine, "data": data, "history": tuned.history}
     replace_text(asked.out / RECORD, json.dumps(record, indent=2) + "\n")
-    title = f"{card.title}: {asked.resolved_recipe.epochs} epochs"
     of = data_in_words([Extent(asked.dataset, asked.split, tuned.made.steps, None)])
-    picture = learning_curve_png(tuned.history, f"{title}\n{of}")
+    picture = learning_curve_png(tuned.history, f"{card.title}: {asked.resolved_recipe.epochs} epochs\n{of}")
     write_whole(asked.out / CURVE, lambda draft: draft.write_bytes(picture))
     replace_text(asked.out / CARD, render(card))
 

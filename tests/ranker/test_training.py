@@ -290,11 +290,9 @@ def test_training_starts_from_a_checkpoint(trained: Path, tmp_path: Path) -> Non
 def test_resume_goes_on_from_the_last_epoch(base: Path, tmp_path: Path) -> None:
     out, settings, steps = tmp_path / "ranker", dataclasses.replace(QUICK, epochs=3), Steps()
     killed_after(2, out, settings, base)
-    (out / "checkpoints" / "seconds").write_text("1000.0")
     (checkpoint,) = (out / "checkpoints").glob("checkpoint-*")
     result = train(groups(4), out, settings, base=base, checkpoint=checkpoint, begin=steps.begin, advance=steps.advance)
     assert [entry["epoch"] for entry in result.history if "loss" in entry][1:] == [1.0, 2.0, 3.0]
-    assert 1000 < result.seconds < 1100
     assert (steps.before, steps.after) == (steps.total // 3, steps.total // 3 * 2)
 
 
