@@ -60,15 +60,15 @@ class AskedRun:
     @cached_property
     def tasks(self) -> Mapping[str, Sequence[StepRow]]:
         """The scored steps of each task, without those that its protocol leaves out."""
-        found: dict[str, list[StepRow]] = {}
+        tasks: dict[str, list[StepRow]] = {}
         for key, row in read_steps(self.run.path).items():
             if row.outcome != LEFT_OUT:
-                found.setdefault(key.annotation_id, []).append(row)
-        return found
+                tasks.setdefault(key.annotation_id, []).append(row)
+        return tasks
 
     @cached_property
     def predictions(self) -> Mapping[StepKey, Prediction]:
-        return {one.key: one for one in self.run.predictions()}
+        return {prediction.key: prediction for prediction in self.run.predictions()}
 
     @cached_property
     def right(self) -> frozenset[StepKey]:
@@ -83,12 +83,12 @@ class AskedRun:
     @cached_property
     def completed(self) -> frozenset[str]:
         """Tasks at each step of which the model has given an action in its form, right or wrong, and also where it scrolled or left."""
-        return self._with_all(lambda one: one.failure is None or one.failure in ENDINGS.values())
+        return self._with_all(lambda answer: answer.failure is None or answer.failure in ENDINGS.values())
 
     @cached_property
     def acted(self) -> frozenset[str]:
         """Tasks at each step of which the model has acted on an element, right or wrong."""
-        return self._with_all(lambda one: one.failure is None)
+        return self._with_all(lambda answer: answer.failure is None)
 
     def _with_all(self, suits: Callable[[Prediction], bool]) -> frozenset[str]:
         return frozenset(
@@ -131,7 +131,7 @@ class Exploration:
 
     def right_within(self, k: int) -> frozenset[StepKey]:
         """Steps that some attempt among the first k has right."""
-        return frozenset().union(*(one.asked.right for one in self.attempts if one.number <= k))
+        return frozenset().union(*(attempt.asked.right for attempt in self.attempts if attempt.number <= k))
 
 
 def explore(tasks: Sequence[str], most: int, ask: Ask, accept: Accept, guided: bool = False) -> Exploration:
@@ -157,7 +157,7 @@ def _tasks_of_hard_websites(attempts: Sequence[Attempt]) -> frozenset[str]:
     websites: dict[str, set[str]] = {}
     for task, rows in attempts[0].asked.tasks.items():
         websites.setdefault(rows[0].website, set()).add(task)
-    solved = frozenset().union(*(one.accepted for one in attempts))
+    solved = frozenset().union(*(attempt.accepted for attempt in attempts))
     hard = (tasks for tasks in websites.values() if len(tasks & solved) < HARD_BELOW * len(tasks))
     return frozenset().union(*hard)
 
@@ -209,13 +209,12 @@ def write_run_dialogues(
         for step in with_earlier(split.only(tasks).steps(), grounding.earlier) if tasks else ():
             if step.key in runs:
                 try:
-                    found = _dialogues_of_step(
-                        grounding, step, runs[step.key].predictions[step.key], source, thoughts or Thoughts()
-                    )
+                    prediction = runs[step.key].predictions[step.key]
+                    of_step = _dialogues_of_step(grounding, step, prediction, source, thoughts or Thoughts())
                 except StepError as error:
                     left_out[error.name] += 1
                 else:
-                    yield from found
+                    yield from of_step
 
     left_out += write_dialogues(path, dialogues(), number)
     replace_text(ready, json.dumps({"left_out": left_out}) + "\n")
@@ -228,17 +227,18 @@ def _dialogues_of_step(
     """Makes a dialogue of each action of a step, without those that the agent was corrected for. Raises StepError."""
     prepared = prepare(step, None, 0, grounding.form.image)
     asked = grounding.past_questions(prepared, [group.replies for group in prediction.groups])
-    found = []
+    dialogues = []
     for past, group in zip(asked, prediction.groups, strict=False):
         if past.question.offered != group.offered:
             raise StepError("asked_otherwise")
         if group.replies and group.failure not in CORRECTED:
-            found.append(Dialogue(step.key, messages(past.question), group.replies[-1], source))
+            dialogues.append(Dialogue(step.key, messages(past.question), group.replies[-1], source))
     thought = (thoughts.texts or {}).get(step.key)
-    if found and thought is not None:
+    if dialogues and thought is not None:
         # the actions before the last one only scroll
-        found[-1] = replace(found[-1], reply=found[-1].reply.replace(THOUGHT, thought, 1), thoughts=thoughts.of)
-    return found
+        reply = dialogues[-1].reply.replace(THOUGHT, thought, 1)
+        dialogues[-1] = replace(dialogues[-1], reply=reply, thoughts=thoughts.of)
+    return dialogues
 
 
 def write_control(path: Path, gold: Path, n_items: int, seed: str) -> DialogueCounts:
@@ -259,30 +259,30 @@ def write_control(path: Path, gold: Path, n_items: int, seed: str) -> DialogueCo
 # --- figures ---
 
 
-def exploration_figures(found: Exploration, n_items: int, seed: int) -> dict[str, Any]:
+def exploration_figures(exploration: Exploration, n_items: int, seed: int) -> dict[str, Any]:
     """`s_at`: tasks with an accepted attempt within k, over all tasks. `pass_at`: steps that some attempt within k has right, over all
     steps; another figure, as those of a task may be right in different attempts. `n_items`: actions of the accepted attempts."""
-    tasks = found.first.tasks
+    tasks = exploration.first.tasks
     s_at, pass_at = [], []
-    for k in range(1, found.most + 1):
-        solved, right = found.solved_within(k), found.right_within(k)
+    for k in range(1, exploration.most + 1):
+        solved, right = exploration.solved_within(k), exploration.right_within(k)
         s_at.append({"k": k, "tasks": len(solved), **_share({task: [float(task in solved)] for task in tasks}, seed)})
         steps = {task: [float(row.key in right) for row in rows] for task, rows in tasks.items()}
         pass_at.append({"k": k, "steps": len(right), **_share(steps, seed)})
-    completed = found.first.completed
+    completed = exploration.first.completed
     return {
         "n_tasks": len(tasks),
         "n_steps": sum(map(len, tasks.values())),
         "attempts": [
             {
-                "number": one.number,
-                "tasks": len(one.asked.tasks),
-                "accepted": len(one.accepted),
-                "not_run": one.asked.run.n_failed,
+                "number": attempt.number,
+                "tasks": len(attempt.asked.tasks),
+                "accepted": len(attempt.accepted),
+                "not_run": attempt.asked.run.n_failed,
             }
-            for one in found.attempts
+            for attempt in exploration.attempts
         ],
-        "accepted_tasks": len(found.accepted),
+        "accepted_tasks": len(exploration.accepted),
         "accepted_turns": n_items,
         "s_at": s_at,
         "pass_at": pass_at,
@@ -295,8 +295,8 @@ def exploration_figures(found: Exploration, n_items: int, seed: int) -> dict[str
 
 def _share(values: Mapping[str, Sequence[float]], seed: int) -> dict[str, Any]:
     """The mean over steps (over tasks where each has one value), its interval clustered by task."""
-    found = aggregate.metric(values, seed)
-    return {"value": found.micro, "ci95": list(aggregate.micro_interval(values, seed).ci95)}
+    metric = aggregate.metric(values, seed)
+    return {"value": metric.micro, "ci95": list(aggregate.micro_interval(values, seed).ci95)}
 
 
 def split_figures(run: Run) -> dict[str, Any]:
@@ -314,11 +314,11 @@ def differences(run: Run, others: Mapping[str, Run], seed: int) -> dict[str, Any
     gaps = {
         name: {pair.metric: pair.gap for pair in compare(other, run, seed=seed).pairs} for name, other in others.items()
     }
-    found: dict[str, Any] = {name: {} for name in others}
+    differing: dict[str, Any] = {name: {} for name in others}
     for metric in METRICS:
         of_metric = {name: by_metric[metric] for name, by_metric in gaps.items() if metric in by_metric}
         adjusted = inference.holm([gap.p for gap in of_metric.values()])
         for (name, gap), p in zip(of_metric.items(), adjusted, strict=True):
             ci95 = None if gap.ci95 is None else list(gap.ci95)
-            found[name][metric] = {"value": gap.macro, "ci95": ci95, "p": p}
-    return found
+            differing[name][metric] = {"value": gap.macro, "ci95": ci95, "p": p}
+    return differing

@@ -141,10 +141,10 @@ def claim_out(out: Path, identity: Mapping[str, Any]) -> None:
 def _claimed(out: Path) -> dict[str, Any]:
     """The identity of the training whose folder it is; empty where the file was cut short."""
     try:
-        found = json.loads((out / IDENTITY).read_text("utf-8"))
+        identity = json.loads((out / IDENTITY).read_text("utf-8"))
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return identity if isinstance(identity, dict) else {}
 
 
 def last_checkpoint(out: Path) -> Path | None:
