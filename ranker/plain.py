@@ -52,7 +52,7 @@ GELU_AT_ONCE = 8192
 
 
 class PlainRanker:
-    """Scores pairs with a checkpoint that `ranker.small_model` shaped and `ranker.training` saved, on the CPU."""
+    """Scores pairs with a checkpoint that `ranker.small_model` shaped, on the CPU."""
 
     dtype = "float32"
 

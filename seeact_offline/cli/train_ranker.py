@@ -10,10 +10,17 @@ from seeact_offline.cli import options
 from seeact_offline.cli.finetune import add_declared
 from seeact_offline.cli.output import say
 from seeact_offline.cli.progress import TerminalWatch, duration
-from seeact_offline.ranking.pair_groups import SMALL, SmallModel, TrainingSettings
+from seeact_offline.ranking.trainable import SmallModel
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted
-from seeact_offline.training.ranker_tuning import RankerRecipe, RankerTraining, train_ranker
+from seeact_offline.training.ranker_tuning import (
+    OPTIONS,
+    RECIPE,
+    SMALL,
+    RankerTraining,
+    TrainingSettings,
+    train_ranker,
+)
 from seeact_offline.training.trainer import is_main_process
 
 
@@ -24,9 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_fields(start, RankerTraining, "base")
     start.add_argument("--small", action="store_true", help="a small DeBERTa and its tokenizer, both from scratch")
     left_out = "left out: as published, or those of --small"
-    groups = {"options": parser, "recipe": parser.add_argument_group("recipe", left_out)}
+    groups = {OPTIONS: parser, RECIPE: parser.add_argument_group(RECIPE, left_out)}
     add_declared(parser, RankerTraining, groups, but=("base",))
-    add_declared(parser, RankerRecipe, groups)
+    add_declared(parser, TrainingSettings, groups)
     parser.add_argument("--config", type=Path, metavar="FILE.yaml", help="read options from a file")
 
 
@@ -39,6 +46,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def training_of(args: argparse.Namespace) -> RankerTraining:
-    recipe = dataclasses.replace(SMALL if args.small else TrainingSettings(), **options.given(args, RankerRecipe))
+    recipe = dataclasses.replace(SMALL if args.small else TrainingSettings(), **options.given(args, TrainingSettings))
     asked = RankerTraining(**options.given(args, RankerTraining), settings=recipe)
     return dataclasses.replace(asked, base=SmallModel()) if args.small else asked

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import re
 import shutil
@@ -25,7 +26,6 @@ from seeact_offline.files.markdown import percent
 from seeact_offline.files.whole import replace_text
 from seeact_offline.models.hf_folder import PICTURES, PROCESSOR, has_safetensors, holds_weights, settings_files
 from seeact_offline.models.hf_loading import quiet
-from seeact_offline.ranking.pair_groups import mark_best, stop_without_loss
 from seeact_offline.records import Diverged, InputError
 from seeact_offline.replies.elimination_answer import read_answer
 from seeact_offline.runs.folder import check_no_run
@@ -33,7 +33,7 @@ from seeact_offline.runs.ranking import JOURNAL
 from seeact_offline.runs.watch import RankListener, Watch
 from seeact_offline.training.baseline import FineTuning, TrainedSettings
 from seeact_offline.training.checks import n_processes
-from seeact_offline.training.recipe import NEW_TOKENS, Recipe, Running
+from seeact_offline.training.recipe import NEW_TOKENS
 from seeact_offline.training.training_rows import HELD_OUT, EpochRows, LengthGroupedOrder
 
 T = TypeVar("T")
@@ -224,7 +224,7 @@ def _unwritten(error: BaseException | None) -> str:
     return ""
 
 
-def prepare_torch(recipe: Recipe, running: Running) -> None:
+def prepare_torch(seed: int, threads: int | None) -> None:
     """Seeds all generators, and silences transformers' progress bars and remarks."""
     import torch
     from transformers import set_seed
@@ -232,9 +232,9 @@ def prepare_torch(recipe: Recipe, running: Running) -> None:
 
     logging.disable_progress_bar()
     logging.set_verbosity_error()
-    if running.threads is not None:
-        torch.set_num_threads(running.threads)
-    set_seed(recipe.seed)
+    if threads is not None:
+        torch.set_num_threads(threads)
+    set_seed(seed)
 
 
 def release_memory() -> None:
@@ -497,6 +497,39 @@ def report_progress(trainer: Any, progress: TrainingProgress) -> Any:
     return trainer
 
 
+def stop_without_loss(control: Any, logs: Mapping[str, float]) -> None:
+    """Ends a training whose loss is no number, and stays none."""
+    control.should_training_stop |= not math.isfinite(logs.get("loss", 0.0))
+
+
+def mark_best(args: Any, state: Any) -> None:
+    """Lets the checkpoint just saved outlive those after it if its loss is the lowest."""
+    losses = [entry["loss"] for entry in state.log_history if "loss" in entry]
+    if losses and (state.best_metric is None or losses[-1] < state.best_metric):
+        state.best_metric = losses[-1]
+        state.best_model_checkpoint = str(Path(args.output_dir) / f"checkpoint-{state.global_step}")
+
+
+def shared_arguments(out: Path, recipe: Any, cuda: bool) -> dict[str, Any]:
+    """Training arguments of a baseline and of a ranker alike. `recipe`: of either."""
+    return {
+        "output_dir": str(out / CHECKPOINTS),
+        "num_train_epochs": recipe.epochs,
+        "learning_rate": recipe.learning_rate,
+        "weight_decay": recipe.weight_decay,
+        "max_grad_norm": recipe.clip,
+        "lr_scheduler_type": "linear",
+        "seed": recipe.seed,
+        "use_cpu": not cuda,
+        "dataloader_pin_memory": cuda,
+        "logging_first_step": True,
+        "logging_nan_inf_filter": False,
+        "disable_tqdm": True,
+        "remove_unused_columns": False,
+        "ddp_find_unused_parameters": False,
+    }
+
+
 def arguments(kind: Any, asked: FineTuning, evaluates: bool, **more: Any) -> Any:
     """Training arguments of this class. `more`: arguments that only it has."""
     import torch
@@ -511,35 +544,22 @@ def arguments(kind: Any, asked: FineTuning, evaluates: bool, **more: Any) -> Any
     if running.save_every is not None:
         when |= {"save_strategy": "steps", "save_steps": running.save_every, "eval_steps": running.save_every}
     made = kind(
-        output_dir=str(asked.out / CHECKPOINTS),
-        num_train_epochs=recipe.epochs,
+        **shared_arguments(asked.out, recipe, cuda),
         per_device_train_batch_size=running.each(*share),
         per_device_eval_batch_size=running.each(*share),
         gradient_accumulation_steps=running.accumulate(*share),
-        learning_rate=recipe.learning_rate,
-        weight_decay=recipe.weight_decay,
         **({} if recipe.optimizer is None else {"optim": recipe.optimizer}),
-        max_grad_norm=recipe.clip,
-        lr_scheduler_type="linear",
         # a number below 1 is a share of all steps
         warmup_steps=recipe.warmup,
         bf16=running.bf16 if running.bf16 is not None else cuda and torch.cuda.is_bf16_supported(),
-        seed=recipe.seed,
         data_seed=recipe.seed,
-        use_cpu=not cuda,
-        dataloader_pin_memory=cuda,
         tf32=(cuda and torch.cuda.get_device_capability() >= (8, 0)) or None,
         dataloader_num_workers=running.workers_of(cuda),
         save_total_limit=KEPT_CHECKPOINTS,
         eval_strategy=when["save_strategy"] if evaluates else "no",
         logging_strategy="steps",
         logging_steps=running.log_every,
-        logging_first_step=True,
-        logging_nan_inf_filter=False,
         report_to=list(running.report_to),
-        disable_tqdm=True,
-        remove_unused_columns=False,
-        ddp_find_unused_parameters=False,
         **when,
         **more,
     )

@@ -90,7 +90,7 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
     check_out(asked.out, known, asked.resume, is_whole=False)
     how = baseline.evaluation(asked)
     _check_evaluation(asked, how, compared, watch)
-    prepare_torch(asked.resolved_recipe, asked.running)
+    prepare_torch(asked.resolved_recipe.seed, asked.running.threads)
     with room_to_write(asked.out):
         based = _with_base(asked, baseline, split, held_out)
     opened = _opened(asked, baseline, based, split)
@@ -107,7 +107,7 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
         if not ready:
             watch.note(f"that did not fit in memory: {per_device} questions at once")
             resume = True
-            prepare_torch(asked.resolved_recipe, asked.running)
+            prepare_torch(asked.resolved_recipe.seed, asked.running.threads)
         running = dataclasses.replace(asked.running, per_device=per_device)
         again = dataclasses.replace(based, running=running)
         model = ready.pop() if ready else _opened(asked, baseline, again, split)

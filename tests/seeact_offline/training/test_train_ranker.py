@@ -19,10 +19,17 @@ from safetensors.numpy import load_file
 from seeact_offline.cli import main, train_ranker
 from seeact_offline.dataset import load_steps, open_split
 from seeact_offline.ranking import candidate_texts
-from seeact_offline.ranking.pair_groups import SMALL, SmallModel, TrainingSettings, to_group
+from seeact_offline.ranking.trainable import SmallModel
 from seeact_offline.records import Diverged, InputError
 from seeact_offline.training import ranker_tuning
-from seeact_offline.training.ranker_tuning import GroupTexts, RankerTraining, StoredGroups
+from seeact_offline.training.ranker_tuning import (
+    SMALL,
+    GroupTexts,
+    RankerTraining,
+    StoredGroups,
+    TrainingSettings,
+    to_group,
+)
 from seeact_offline.training.training_rows import parts_of, prepare
 from tests.conftest import REPO
 from tests.pages import write_jsonl
