@@ -258,17 +258,17 @@ class _Improving:
             # before anything is trained
             self._judge_settings.check_limit()
         self.split = open_split(config.dataset, "train", limit=config.limit)
-        self.tested = [one for one in check_separate(self.split, config.test_data) if one in config.evaluate]
+        self.tested = [split for split in check_separate(self.split, config.test_data) if split in config.evaluate]
         if config.train is None:
             check_settings(config.recipe, config.running, BASELINE.packages)
             # otherwise it would be refused after the recorded actions were asked
             open_vlm(config.model.removeprefix("hf/"), config.running.attention, "model")
         # such a run may be over more train tasks than are asked for
-        known = self.split if config.limit is None else open_split(config.dataset, "train")
+        whole = self.split if config.limit is None else open_split(config.dataset, "train")
         for name in ("imitate", "thoughts"):
             run = getattr(config, name)
             if run is not None:
-                check_train_steps(AskedRun(load_run(run)).predictions, known, name)
+                check_train_steps(AskedRun(load_run(run)).predictions, whole, name)
         if config.imitate is not None:
             agent = read_manifest(config.imitate).settings.get("grounding")
             if agent != ASKED["agent"]:
@@ -317,8 +317,8 @@ class _Improving:
         for remark in (OFFLINE, *self.remarks):
             self.watch.note(remark)
         gold, imitation = self.gold, self.imitation
-        for name, found in {"imitate": imitation, "dataset": gold}.items():
-            if not found.counts.items:
+        for name, dialogues in {"imitate": imitation, "dataset": gold}.items():
+            if not dialogues.counts.items:
                 raise InputError(name, "train steps that can be imitated", f"none of {len(self.split.keys)}")
         self._note(0, f"{_extent(imitation)} to imitate")
         model = control = self._trained(self.config.model, [imitation.path], self._folder(0) / "model")
@@ -356,9 +356,9 @@ class _Improving:
         if self.config.thoughts is not None:
             of = str(read_manifest(self.config.thoughts).settings["model"])
             thoughts = Thoughts(of, read_thoughts(self.config.thoughts))
-        found = self._written(0, "gold.jsonl", dict.fromkeys(asked.right, asked), GOLD, thoughts)
+        gold = self._written(0, "gold.jsonl", dict.fromkeys(asked.right, asked), GOLD, thoughts)
         lost = Counter(row.outcome for rows in asked.tasks.values() for row in rows if row.key not in asked.right)
-        return replace(found, left_out={**found.left_out, **lost})
+        return replace(gold, left_out={**gold.left_out, **lost})
 
     @cached_property
     def imitation(self) -> DialogueFile:
@@ -412,23 +412,23 @@ class _Improving:
         out, most = self._folder(cycle) / "judged" / str(number), self.config.max_cost
         left = None if most is None else max(0.0, most - (self._judge_cost(besides=out) or 0.0))
         try:
-            found = judge(
+            judged = judge(
                 asked.run.path, judge=JUDGE, k=(SHOWN,), config=self.config.judging(out, left), watch=self.watch
             )
         except InputError as error:
             if error.argument != "max_cost":
                 raise
             raise self._too_little() from None
-        if found.n_left:
+        if judged.n_left:
             raise self._too_little()
-        if found.n_failed == len(found.judgements):
+        if judged.n_failed == len(judged.judgements):
             # the same command asks again
             raise ModelStopped(
-                "judge", "a judge that answers", f"none of {counted(found.n_failed, 'judgement')} in {out}"
+                "judge", "a judge that answers", f"none of {counted(judged.n_failed, 'judgement')} in {out}"
             )
-        if found.n_failed:
-            self._note(cycle, f"{counted(found.n_failed, 'judgement')} failed to run and count as not accepted")
-        return frozenset(one.task for one in found.judgements if one.verdict)
+        if judged.n_failed:
+            self._note(cycle, f"{counted(judged.n_failed, 'judgement')} failed to run and count as not accepted")
+        return frozenset(judgement.task for judgement in judged.judgements if judgement.verdict)
 
     @property
     def _judge_settings(self) -> ModelSettings:
@@ -438,21 +438,21 @@ class _Improving:
         """USD spent on the judge so far, but for what was in the folder `besides`; None where that is not known."""
         folders = (RunFolder(folder) for folder in self.out.glob("cycle-*/judged/*/") if folder != besides)
         ledgers = [self._judge_settings.ledger(folder) for folder in folders]
-        return sum(one.spent for one in ledgers) if all(one.knows_all for one in ledgers) else None
+        return sum(ledger.spent for ledger in ledgers) if all(ledger.knows_all for ledger in ledgers) else None
 
     def _too_little(self) -> InputError:
         spent = self._judge_cost() or 0.0
         got = f"{self.config.max_cost}, of which {spent:.4f} are spent; with more the same command resumes from here"
         return InputError("max_cost", sentence=f"`max_cost` is too little for the judge: {got}")
 
-    def _accepted(self, cycle: int, found: Exploration) -> DialogueFile:
+    def _accepted(self, cycle: int, explored: Exploration) -> DialogueFile:
         """Writes the dialogues of each accepted attempt's steps at which the model has acted."""
         runs = {
-            row.key: one.asked
-            for one in found.attempts
-            for task in one.accepted
-            for row in one.asked.tasks[task]
-            if one.asked.predictions[row.key].failure is None
+            row.key: attempt.asked
+            for attempt in explored.attempts
+            for task in attempt.accepted
+            for row in attempt.asked.tasks[task]
+            if attempt.asked.predictions[row.key].failure is None
         }
         return self._written(cycle, "accepted.jsonl", runs, f"cycle {cycle - 1}")
 
@@ -477,11 +477,11 @@ class _Improving:
         tests: dict[str, Any] = {}
         for split in self.tested:
             run = self._tested_run(cycle, "runs", split, model)
-            others = {name: self._tested_run(cycle, f"{name}-runs", split, one) for name, one in controls.items()}
+            others = {name: self._tested_run(cycle, f"{name}-runs", split, other) for name, other in controls.items()}
             before = {"previous": load_run(self._folder(cycle - 1) / "runs" / split)} if cycle else {}
             tests[split] = {
                 "model": split_figures(run),
-                **{name: split_figures(one) for name, one in others.items()},
+                **{name: split_figures(other) for name, other in others.items()},
                 "minus": differences(run, {**before, **others}, self.config.recipe.seed),
             }
         return {"tests": tests}
@@ -522,16 +522,16 @@ class _Improving:
         write_whole(self.out / FIGURE, lambda draft: draft.write_bytes(picture))
 
 
-def _extent(found: DialogueFile) -> str:
-    counts = found.counts
+def _extent(dialogues: DialogueFile) -> str:
+    counts = dialogues.counts
     return f"{counted(counts.items, 'action')} of {counted(counts.steps, 'step')} and {counted(counts.tasks, 'task')}"
 
 
-def _accepted_in_words(found: Exploration, n_tasks: int) -> str:
-    within = len(found.solved_within(found.most))
-    said = f"{within} of {counted(n_tasks, 'task')} accepted within {counted(found.most, 'attempt')}"
-    if more := len(found.accepted) - within:
-        said += f", {more} more of hard websites after it"
-    if not found.first.completed:
-        said += "; the first answered no whole task in the agent's form"
-    return said
+def _accepted_in_words(explored: Exploration, n_tasks: int) -> str:
+    within = len(explored.solved_within(explored.most))
+    text = f"{within} of {counted(n_tasks, 'task')} accepted within {counted(explored.most, 'attempt')}"
+    if more := len(explored.accepted) - within:
+        text += f", {more} more of hard websites after it"
+    if not explored.first.completed:
+        text += "; the first answered no whole task in the agent's form"
+    return text

@@ -166,14 +166,14 @@ class Encoder:
 
     def rows(self, examples: Sequence[Example]) -> Iterator[Row]:
         """One row an example, in order."""
-        contexts = self._encoded([one.context for one in examples])
-        rests = self._encoded([one.rest for one in examples])
-        answers = self._encoded([one.answer for one in examples])
+        contexts = self._encoded([question.context for question in examples])
+        rests = self._encoded([question.rest for question in examples])
+        answers = self._encoded([question.answer for question in examples])
         end = [self._tokenizer.eos_token_id]
         # one token of the question is the end of the text
         most, room = self._recipe.max_context, self._recipe.max_question - 1
-        for one, context, rest, answer in zip(examples, contexts, rests, answers, strict=True):
-            cuts = [*self._context_cuts(one, context, most), *self._question_cuts(one, rest, room)]
+        for question, context, rest, answer in zip(examples, contexts, rests, answers, strict=True):
+            cuts = [*self._context_cuts(question, context, most), *self._question_cuts(question, rest, room)]
             ids = context.ids[:most] + rest.ids[:room] + end
             yield Row(ids, answer.ids + end, tuple(cuts))
 
@@ -183,22 +183,22 @@ class Encoder:
         encodings: Sequence[Any] = self._tokenizer(plain, add_special_tokens=False).encodings
         return encodings
 
-    def _context_cuts(self, one: Example, encoding: Any, most: int) -> Iterator[str]:
+    def _context_cuts(self, question: Example, encoding: Any, most: int) -> Iterator[str]:
         if len(encoding.ids) > most:
             yield "contexts_cut"
-            if one.place is not None:
+            if question.place is not None:
                 # an element is written with its tag and number first
-                opening = " ".join(one.options[one.place].split()[:2])
-                found = harmless(one.context, self._special).find(opening)
-                if found < 0 or found + len(opening) > encoding.offsets[most - 1][1]:
+                opening = " ".join(question.options[question.place].split()[:2])
+                place = harmless(question.context, self._special).find(opening)
+                if place < 0 or place + len(opening) > encoding.offsets[most - 1][1]:
                     yield "targets_lost_in_context"
 
-    def _question_cuts(self, one: Example, encoding: Any, room: int) -> Iterator[str]:
+    def _question_cuts(self, question: Example, encoding: Any, room: int) -> Iterator[str]:
         if len(encoding.ids) > room:
             yield "questions_cut"
-            if one.place is not None:
-                option = f"\n{option_letter(one.place)}. "
-                if harmless(one.rest, self._special).rfind(option) + len(option) >= encoding.offsets[room - 1][1]:
+            if question.place is not None:
+                option = f"\n{option_letter(question.place)}. "
+                if harmless(question.rest, self._special).rfind(option) + len(option) >= encoding.offsets[room - 1][1]:
                     yield "targets_lost_in_question"
 
 
@@ -214,11 +214,11 @@ def check_tokenizer(tokenizer: Any) -> None:
 def check_letters(tokenizer: Any, n: int) -> None:
     """Raises InputError for a tokenizer that cannot write the first so many letters."""
     letters = [letter(place) for place in range(n)]
-    for one in letters:
-        written = tokenizer(f"{one}.", add_special_tokens=False)["input_ids"]
-        if tokenizer.decode(written, skip_special_tokens=True).strip()[: len(one)] != one:
+    for sign in letters:
+        written = tokenizer(f"{sign}.", add_special_tokens=False)["input_ids"]
+        if tokenizer.decode(written, skip_special_tokens=True).strip()[: len(sign)] != sign:
             wanted = f"a tokenizer that can write the letters A to {letters[-1]}"
-            raise InputError("base", wanted, f"one that cannot write {one}")
+            raise InputError("base", wanted, f"one that cannot write {sign}")
 
 
 # --- all questions ---
@@ -254,17 +254,17 @@ class MultiChoice:
 
     def words(self, part: Shard) -> list[str]:
         """A question with its answer of each training step, for a tokenizer to learn from."""
-        found = []
+        words = []
         for step in part.steps():
             if step.annotation_id in self.held_out:
                 continue
             try:
                 page, pool = self._usable(step)
-                one = example(self.pack, step, page, draw(pool, self.recipe, 0, 0))
+                question = example(self.pack, step, page, draw(pool, self.recipe, 0, 0))
             except StepError:
                 continue
-            found.append(f"{one.question}\n{one.answer}")
-        return found
+            words.append(f"{question.question}\n{question.answer}")
+        return words
 
     def _usable(self, step: Step) -> tuple[Page, Pool]:
         """Raises StepError for a step that nothing can be learnt from."""
@@ -283,7 +283,7 @@ class MultiChoice:
         ranks = None
         if self.scores is not None:
             ranked = top_k(step, open_scores(self.scores), len(step.candidates))
-            ranks = {one.backend_node_id: one.rank for one in ranked}
+            ranks = {candidate.backend_node_id: candidate.rank for candidate in ranked}
         return page, pool_of(step, ranks, self.recipe.hard_negatives)
 
     def _step_rows(self, encoder: Encoder, step: Step, page: Page, pool: Pool) -> StepRows:
@@ -319,8 +319,8 @@ def open_multichoice(asked: FineTuning, split: Split) -> MultiChoice:
     pack = open_pack(asked.prompts, "mindact", variant="seq2seq")
     check_pack(pack)
     if (asked.scores is None) != (recipe.hard_negatives is None):
-        missing, given = ("scores", "hard_negatives") if asked.scores is None else ("hard_negatives", "scores")
-        raise InputError(missing, sentence=f"`{given}` needs `{missing}`")
+        missing, present = ("scores", "hard_negatives") if asked.scores is None else ("hard_negatives", "scores")
+        raise InputError(missing, sentence=f"`{present}` needs `{missing}`")
     if asked.scores is not None:
         check_scores(asked.scores, split)
     return MultiChoice(recipe, pack, None, asked.scores)

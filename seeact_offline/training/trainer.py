@@ -457,18 +457,19 @@ def answer_metrics(tokenizer: Any) -> Callable[[Any], dict[str, float]]:
         filled = np.where(ids < 0, tokenizer.pad_token_id, ids)
         return list(tokenizer.batch_decode(filled, skip_special_tokens=True))
 
-    return lambda found: multichoice_accuracy(texts(found.predictions), texts(found.label_ids))
+    return lambda answers: multichoice_accuracy(texts(answers.predictions), texts(answers.label_ids))
 
 
-def multichoice_accuracy(said: Sequence[str], right: Sequence[str]) -> dict[str, float]:
+def multichoice_accuracy(answers: Sequence[str], right: Sequence[str]) -> dict[str, float]:
     """`letter_accuracy`: the right option. `answer_accuracy`: the right operation and value too. Texts as T5 writes them."""
     pairs = [
-        (read_answer(one, "seq2seq"), read_answer(other, "seq2seq")) for one, other in zip(said, right, strict=True)
+        (read_answer(answer, "seq2seq"), read_answer(truth, "seq2seq"))
+        for answer, truth in zip(answers, right, strict=True)
     ]
-    letters = sum(one.letter == other.letter for one, other in pairs)
+    letters = sum(answer.letter == truth.letter for answer, truth in pairs)
     return {
         "letter_accuracy": letters / len(pairs),
-        "answer_accuracy": sum(one == other for one, other in pairs) / len(pairs),
+        "answer_accuracy": sum(answer == truth for answer, truth in pairs) / len(pairs),
     }
 
 

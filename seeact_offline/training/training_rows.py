@@ -158,11 +158,11 @@ def prepare(
     folder: Path,
     identity: Mapping[str, Any],
     processes: int,
-    told: RankListener | None = None,
+    listener: RankListener | None = None,
 ) -> RowCounts:
     """Writes the rows into `folder`, unless they are there. `identity`: all that they depend on, as JSON can hold it.
 
-    `told`: hears of each step of the data.
+    `listener`: hears of each step of the data.
     """
     made = prepared(folder, identity)
     if made is None:
@@ -173,8 +173,8 @@ def prepare(
         made = RowCounts()
         for part, counts in zip(parts, map_in_order(_write_part, jobs, processes), strict=True):
             made += counts
-            if told is not None:
-                told.advance(f"{made.questions:,} questions" if made.questions else "", n=len(part.places))
+            if listener is not None:
+                listener.advance(f"{made.questions:,} questions" if made.questions else "", n=len(part.places))
         ready = {"identity": identity, "made": made.to_dict()}
         replace_text(folder / READY, json.dumps(ready, indent=2) + "\n")
     return made
@@ -183,12 +183,12 @@ def prepare(
 def prepared(folder: Path, identity: Mapping[str, Any]) -> RowCounts | None:
     """The counts of what `prepare` wrote into the folder for this identity; None if it did not, or not to the end."""
     try:
-        found = json.loads((folder / READY).read_text("utf-8"))
+        ready = json.loads((folder / READY).read_text("utf-8"))
     except (OSError, ValueError):
         return None
-    if not isinstance(found, dict) or not {"identity", "made"} <= found.keys():
+    if not isinstance(ready, dict) or not {"identity", "made"} <= ready.keys():
         return None
-    return RowCounts.from_dict(found["made"]) if found["identity"] == json.loads(json.dumps(identity)) else None
+    return RowCounts.from_dict(ready["made"]) if ready["identity"] == json.loads(json.dumps(identity)) else None
 
 
 def _write_part(job: tuple[Shard, QuestionMaker, Path]) -> RowCounts:
@@ -234,15 +234,15 @@ class EpochRows:
     def lengths(self) -> list[int]:
         """The number of tokens of each question of the epoch, without reading its tokens."""
         of_all = np.asarray(pc.list_value_length(self._table.data.column("input_ids")))
-        found: list[int] = of_all[self._places].tolist()
-        return found
+        lengths: list[int] = of_all[self._places].tolist()
+        return lengths
 
     def __len__(self) -> int:
         return len(self._places)
 
     def __getitem__(self, place: int) -> dict[str, Any]:
-        found: dict[str, Any] = self._table[int(self._places[place])]
-        return found
+        row: dict[str, Any] = self._table[int(self._places[place])]
+        return row
 
 
 class LengthGroupedOrder:
@@ -398,11 +398,11 @@ def _whole(step: Step) -> bytes:
 def span_of(step: Step, ids: Sequence[str]) -> Span:
     """The span of a group of candidates on its page. Raises RowError `missing_box`."""
     boxes = {candidate.backend_node_id: candidate.box for candidate in step.candidates}
-    found = [box for node in ids if (box := boxes[node]) is not None]
-    if len(found) < len(ids):
+    of_group = [box for node in ids if (box := boxes[node]) is not None]
+    if len(of_group) < len(ids):
         missing = next(node for node in ids if boxes[node] is None)
         raise RowError("missing_box", f"candidate {missing} has no bounding_box_rect")
-    return Span(min(box.y for box in found), max(box.bottom for box in found))
+    return Span(min(box.y for box in of_group), max(box.bottom for box in of_group))
 
 
 def place_columns(step: Step, groups: Sequence[Sequence[str]]) -> list[list[Any]]:

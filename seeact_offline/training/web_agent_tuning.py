@@ -50,35 +50,35 @@ class DialogueRows:
         return pa.schema([EPOCH, ("dialogue", pa.string()), ("answer", pa.string()), ("images", pa.list_(pa.string()))])
 
     def steps(self, part: Shard) -> Iterator[StepRows]:
-        known = _by_step(self.files)
+        lines = _by_step(self.files)
         for place in part.places:
-            yield self._step_rows(place.step_key, known.get(place.step_key, []))
+            yield self._step_rows(place.step_key, lines.get(place.step_key, []))
 
-    def _step_rows(self, key: StepKey, found: Sequence[tuple[Path, DialogueLine]]) -> StepRows:
-        if not found:
+    def _step_rows(self, key: StepKey, lines: Sequence[tuple[Path, DialogueLine]]) -> StepRows:
+        if not lines:
             return left_out("no_dialogue")
         held_out = key.annotation_id in self.held_out
-        said = [list(messages_of(line)) for _, line in found]
+        dialogues = [list(messages_of(line)) for _, line in lines]
         columns: list[Any] = [
-            [HELD_OUT if held_out else 0] * len(found),
-            [json.dumps(messages[:-1]) for messages in said],
+            [HELD_OUT if held_out else 0] * len(lines),
+            [json.dumps(messages[:-1]) for messages in dialogues],
             # Arrow takes no half of a surrogate pair
-            [messages[-1][1].encode("utf-8", "replace").decode() for messages in said],
-            [[str(file.parent.resolve() / name) for name in line.images] for file, line in found],
+            [messages[-1][1].encode("utf-8", "replace").decode() for messages in dialogues],
+            [[str(file.parent.resolve() / name) for name in line.images] for file, line in lines],
         ]
         # every epoch asks the same
-        made = RowCounts(held_out_steps=1) if held_out else RowCounts(steps=1, questions=self.epochs * len(found))
+        made = RowCounts(held_out_steps=1) if held_out else RowCounts(steps=1, questions=self.epochs * len(lines))
         return StepRows(made, pa.record_batch(columns, schema=self.schema))
 
 
 @lru_cache(1)
 def _by_step(files: tuple[Path, ...]) -> dict[StepKey, list[tuple[Path, DialogueLine]]]:
     """The lines of each step, in the files' order. Raises InputError."""
-    found: dict[StepKey, list[tuple[Path, DialogueLine]]] = {}
+    lines: dict[StepKey, list[tuple[Path, DialogueLine]]] = {}
     for file in files:
         for line in read_dialogues(file):
-            found.setdefault(line.key, []).append((file, line))
-    return found
+            lines.setdefault(line.key, []).append((file, line))
+    return lines
 
 
 def shown_dialogues(template: ChatTemplate, columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
@@ -132,8 +132,8 @@ def check_train_steps(
     keys: Mapping[StepKey, Any] | Sequence[StepKey], split: Split, argument: str = "dialogues"
 ) -> None:
     """Raises InputError for `argument` where a step is not of this train split, naming its task."""
-    known = frozenset(split.keys)
-    foreign = sorted(key for key in keys if key not in known)
+    trained = frozenset(split.keys)
+    foreign = sorted(key for key in keys if key not in trained)
     if foreign:
         got = f"{len(foreign)} others, task {foreign[0].annotation_id} first"
         raise InputError(argument, f"steps of the {len(split.tasks)} tasks of {split.name} alone", got)
