@@ -25,6 +25,7 @@ from seeact_offline.records import InputError
 from seeact_offline.runs.watch import Watch
 from seeact_offline.training.baseline import Baseline, FineTuning, TrainedSettings
 from seeact_offline.training.bases import base_folder, build_blip2, check_model, load_model, load_part, loading_options
+from seeact_offline.training.flan_t5 import IGNORED, seq2seq_trainer
 from seeact_offline.training.mindact_rows import (
     CUT,
     LEARNS,
@@ -34,7 +35,7 @@ from seeact_offline.training.mindact_rows import (
     open_multichoice,
 )
 from seeact_offline.training.recipe import NEW_TOKENS
-from seeact_offline.training.trainer import IGNORED, TrainingProgress, seq2seq_trainer
+from seeact_offline.training.trainer import TrainingProgress
 from seeact_offline.training.training_rows import Pictures, kept_pictures
 
 TEMPLATE = (

@@ -22,8 +22,8 @@ from seeact_offline.runs.watch import Watch
 from seeact_offline.training import checks, trainer, tuning, vlm
 from seeact_offline.training.baseline import FineTuning
 from seeact_offline.training.card import SAMPLE
+from seeact_offline.training.flan_t5 import multichoice_accuracy
 from seeact_offline.training.recipe import Recipe, Running
-from seeact_offline.training.trainer import multichoice_accuracy
 from seeact_offline.training.training_rows import HELD_OUT, EpochRows
 from seeact_offline.training.tuning import FineTuningResult, fine_tune
 from tests import tiny_models
