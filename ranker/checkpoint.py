@@ -31,21 +31,11 @@ PairOrder = Literal["query-text", "text-query"]
 MAX_TOKENS = 512
 """Longest pair, even if the model takes longer ones: the published ranker was trained and run at 512."""
 
-DTYPES = {
-    "float32": "float32",
-    "fp32": "float32",
-    "bfloat16": "bfloat16",
-    "bf16": "bfloat16",
-    "float16": "float16",
-    "fp16": "float16",
-}
-"""Number formats that a user may ask for -> torch's name."""
-
 MIXED = "mixed"
 """A choice that is no number format: float32 weights, first used in bfloat16."""
 
-OVERFLOWS_IN_FP16 = ("deberta", "deberta-v2")
-"""Model types whose attention gives NaN in fp16 (DeBERTa-v3 has the type deberta-v2)."""
+DTYPES = ("auto", "float32", "bfloat16", MIXED)
+"""Explained in `CrossEncoderRanker`."""
 
 POSITIVE_NAMES = ("positive", "relevant", "match", "yes", "true")
 """Names of labels for a pair that belongs together."""
@@ -85,7 +75,7 @@ def open_checkpoint(model: str | Path, device: str | None, dtype: str, pair_orde
     order = pair_order or settings.pair_order or "query-text"
     if order not in get_args(PairOrder):
         raise RankerError("pair_order", f"query-text or text-query as pair_order of {model}", shown(repr(order)))
-    chosen = _choose_dtype(dtype, where, str(settings.model_type), model)
+    chosen = _choose_dtype(dtype, where)
     loaded, missing = _load_model(folder, model, content, chosen)
     # Missing weights were filled with random numbers: the scores would mean nothing.
     if missing:
@@ -190,17 +180,12 @@ def computes_bfloat16(device: str) -> bool:
     return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
-def _choose_dtype(dtype: str, device: str, model_type: str, model: str | Path) -> str:
+def _choose_dtype(dtype: str, device: str) -> str:
+    if dtype not in DTYPES:
+        raise RankerError("dtype", f"one of {', '.join(DTYPES)}", repr(dtype))
     if dtype == "auto":
         return "bfloat16" if device.startswith("cuda") else "float32"
-    if dtype == MIXED:
-        return "float32"
-    if dtype not in DTYPES:
-        raise RankerError("dtype", f"one of auto, {MIXED}, {', '.join(DTYPES)}", repr(dtype))
-    if DTYPES[dtype] == "float16" and model_type in OVERFLOWS_IN_FP16:
-        wanted = f"bfloat16 or float32 for {model} of type {model_type}"
-        raise RankerError("dtype", wanted, f"{dtype}, in which it gives NaN")
-    return DTYPES[dtype]
+    return "float32" if dtype == MIXED else dtype
 
 
 def _load_model(
