@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from ranker import untrusted
 from seeact_offline.files.extras import hide_broken_torchvision, install_command, torchvision_command
 from seeact_offline.models import hf_folder
 from seeact_offline.records import ModelSpecError
@@ -198,40 +197,12 @@ def chat_template(name: str, kind: str, processor: Any) -> str | None:
     return template
 
 
-@contextmanager
-def _in_one_sentence(expected: str) -> Iterator[None]:
+def _in_one_sentence(expected: str) -> AbstractContextManager[None]:
     """Turns everything that transformers raises inside into a ModelSpecError."""
-    try:
-        yield
-    except ModelSpecError:
-        raise
-    # other people's code on other people's files: nobody has listed how it fails, and the error is raised as our own
-    except Exception as error:
-        raise ModelSpecError("model", expected, hf_folder.first_line(error)) from error
+    return untrusted.one_sentence(expected, ModelSpecError)
 
 
-_silence = threading.Lock()
-_silenced: list[tuple[int, bool]] = []
-"""Verbosity and bars as they were, once for each thread that is inside `quiet`."""
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
+def quiet() -> AbstractContextManager[None]:
     """Switches off transformers' progress bars and remarks, as long as any thread is inside."""
     hide_broken_torchvision()
-    from transformers.utils import logging
-
-    with _silence:
-        before = _silenced[0] if _silenced else (logging.get_verbosity(), logging.is_progress_bar_enabled())
-        _silenced.append(before)
-        logging.set_verbosity_error()
-        logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        with _silence:
-            level, bars = _silenced.pop()
-            if not _silenced:
-                logging.set_verbosity(level)
-                if bars:
-                    logging.enable_progress_bar()
+    return untrusted.quiet()

@@ -12,8 +12,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from ranker import CrossEncoderRanker, RankerError
-from ranker.plain import SHAPE, PlainRanker
-from ranker.plain_forward import gelu
+from ranker.plain import SHAPE, PlainRanker, gelu
 from seeact_offline import load_steps
 from seeact_offline.ranking import bundled_folder
 from seeact_offline.ranking.texts import ranker_input

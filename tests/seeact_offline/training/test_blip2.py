@@ -24,11 +24,19 @@ from seeact_offline.records import PNG, Completion, ImageFormat, InputError, Mes
 from seeact_offline.training import bases
 from seeact_offline.training.baseline import FineTuning
 from seeact_offline.training.blip2 import BASELINE, Blip2, Collator, open_blip2, vision_tokens
+from seeact_offline.training.flan_t5 import IGNORED
 from seeact_offline.training.mindact_rows import MultiChoice
-from seeact_offline.training.page_pictures import PagePictures, Pictures, Span, kept_pictures, span_of
 from seeact_offline.training.recipe import Recipe, Running
-from seeact_offline.training.trainer import IGNORED, save_model
-from seeact_offline.training.training_rows import parts_of, prepare
+from seeact_offline.training.trainer import save_model
+from seeact_offline.training.training_rows import (
+    PagePictures,
+    Pictures,
+    Span,
+    kept_pictures,
+    parts_of,
+    prepare,
+    span_of,
+)
 from seeact_offline.training.tuning import FineTuningResult, fine_tune
 from tests.lazily import peft, safetensors_torch, torch
 from tests.seeact_offline.training.conftest import of_card, write_dataset

@@ -8,7 +8,7 @@ import pytest
 
 from seeact_offline.dataset import open_split
 from seeact_offline.records import InputError
-from seeact_offline.training.separation import check_separate
+from seeact_offline.training.checks import check_separate
 from tests.lazily import datasets
 from tests.seeact_offline.training.conftest import rows_of, write_dataset
 

@@ -5,17 +5,26 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections import Counter
-from dataclasses import dataclass
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
-from ranker.errors import RankerError
-from ranker.pairs import EpochPairs, Pair, PairGroup
-from ranker.small_model import SmallModel
-from ranker.training import SMALL, TrainingResult, TrainingSettings, collate, train
+from ranker.small_model import SmallModel, build_small, train_tokenizer
+from seeact_offline.records import InputError
+from seeact_offline.runs.watch import Watch
+from seeact_offline.training.ranker_tuning import (
+    SMALL,
+    EpochPairs,
+    Pair,
+    PairGroup,
+    TrainingResult,
+    TrainingSettings,
+    collate,
+    train,
+)
 from tests.together import run_together
 
 pytestmark = pytest.mark.slow
@@ -122,8 +131,6 @@ def test_draws_depend_on_seed_and_epoch_alone() -> None:
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
-    from ranker.small_model import train_tokenizer
-
     return train_tokenizer([text for group in groups() for text in (group.query, *group.texts)], 400, 64)
 
 
@@ -174,8 +181,6 @@ def base(tokenizer: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny model with random weights."""
     import torch
 
-    from ranker.small_model import build_small
-
     folder = tmp_path_factory.mktemp("ranker") / "base"
     with torch.random.fork_rng():
         torch.manual_seed(1)
@@ -187,35 +192,46 @@ def base(tokenizer: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def trained(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("ranker") / "trained"
-    train(groups(), out, dataclasses.replace(QUICK, epochs=6), base=base)
+    train(groups(), out, dataclasses.replace(QUICK, epochs=6), base=base, watch=Watch())
     return out
 
 
-class Steps:
-    """Steps of the optimizer, as a training counts them."""
+class Heard(Watch):
+    """Keeps what a training tells, and counts its steps. `limit`: notes of logs after which it is ended."""
 
-    def begin(self, total: int, done: int) -> None:
-        self.total, self.before, self.after = total, done, 0
+    def __init__(self, limit: int | None = None) -> None:
+        self.lines: list[str] = []
+        self.total = self.before = self.after = 0
+        self.limit = limit
 
-    def advance(self) -> None:
-        self.after += 1
+    def note(self, text: str) -> None:
+        if text.startswith("training: "):
+            return
+        self.lines.append(text)
+        if len(self.lines) == self.limit:
+            raise KeyboardInterrupt
+
+    def counting(self, total: int, label: str, unit: str) -> Any:
+        self.total = total
+        return nullcontext(self)
+
+    def advance(self, figures: str, resumed: bool = False, n: int = 1) -> None:
+        self.before += resumed
+        self.after += not resumed
 
 
-@dataclass(frozen=True)
-class Trained:
+class Trained(NamedTuple):
     """A training of a few steps, and what it told meanwhile."""
 
     result: TrainingResult
-    lines: list[str]
-    steps: Steps
+    heard: Heard
 
 
 @pytest.fixture(scope="module")
 def quick(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    out, lines, steps = tmp_path_factory.mktemp("ranker") / "quick", list[str](), Steps()
+    out, heard = tmp_path_factory.mktemp("ranker") / "quick", Heard()
     settings = dataclasses.replace(QUICK, learning_rate=6e-3)
-    result = train(groups(4), out, settings, base=base, tell=lines.append, begin=steps.begin, advance=steps.advance)
-    return Trained(result, lines, steps)
+    return Trained(train(groups(4), out, settings, base=base, watch=heard), heard)
 
 
 def test_trained_ranker_scores_right_texts_higher(trained: Path) -> None:
@@ -228,7 +244,7 @@ def test_trained_ranker_scores_right_texts_higher(trained: Path) -> None:
 def test_the_ranker_reads_the_order_it_was_trained_in(base: Path, trained: Path, tmp_path: Path) -> None:
     from ranker.cross_encoder import CrossEncoderRanker
 
-    train(groups(4), tmp_path, dataclasses.replace(QUICK, epochs=1, pair_order="query-text"), base=base)
+    train(groups(4), tmp_path, dataclasses.replace(QUICK, epochs=1, pair_order="query-text"), base=base, watch=Watch())
     orders = [CrossEncoderRanker(folder, device="cpu").pair_order for folder in (trained, tmp_path)]
     assert orders == ["text-query", "query-text"]
 
@@ -240,12 +256,12 @@ def test_record_holds_settings_and_loss_of_the_first_step_and_each_epoch(trained
 
 
 def test_the_first_step_and_each_epoch_are_told_in_one_line(quick: Trained) -> None:
-    assert [line.startswith("loss ") for line in quick.lines] == [True, True, True, False]
-    assert not any("\n" in line for line in quick.lines)
+    assert [line.startswith("loss ") for line in quick.heard.lines] == [True, True, True, False]
+    assert not any("\n" in line for line in quick.heard.lines)
 
 
 def test_each_step_is_counted(quick: Trained) -> None:
-    assert (quick.steps.before, quick.steps.after) == (0, quick.steps.total)
+    assert (quick.heard.before, quick.heard.after) == (0, quick.heard.total)
 
 
 def test_the_learning_rate_rises_for_half_an_epoch_and_falls_to_0(quick: Trained) -> None:
@@ -260,7 +276,7 @@ def test_the_end_of_a_training_leaves_no_checkpoints(quick: Trained) -> None:
 
 
 def test_same_seed_gives_the_same_weights(quick: Trained, base: Path, tmp_path: Path) -> None:
-    train(groups(4), tmp_path, dataclasses.replace(QUICK, learning_rate=6e-3), base=base)
+    train(groups(4), tmp_path, dataclasses.replace(QUICK, learning_rate=6e-3), base=base, watch=Watch())
     one, two = weights(quick.result.folder), weights(tmp_path)
     assert all(np.array_equal(one[name], two[name]) for name in one)
 
@@ -270,7 +286,7 @@ def test_loss_is_the_binary_cross_entropy_of_each_pair(base: Path, tmp_path: Pat
     from ranker.cross_encoder import CrossEncoderRanker
 
     settings = dataclasses.replace(QUICK, epochs=1, learning_rate=1e-12, batch=12)
-    result = train(groups(3), tmp_path, settings, base=base)
+    result = train(groups(3), tmp_path, settings, base=base, watch=Watch())
     pairs = listed(EpochPairs(groups(3), settings.negatives, settings.seed))
     ranker = CrossEncoderRanker(tmp_path, device="cpu")
     scores = np.array([ranker.score(pair.query, [pair.text])[0] for pair in pairs], dtype=float)
@@ -281,7 +297,7 @@ def test_loss_is_the_binary_cross_entropy_of_each_pair(base: Path, tmp_path: Pat
 
 def test_training_starts_from_a_checkpoint(trained: Path, tmp_path: Path) -> None:
     settings = dataclasses.replace(QUICK, accumulate=2, learning_rate=1e-12)
-    result = train(groups(4), tmp_path / "again", settings, base=trained)
+    result = train(groups(4), tmp_path / "again", settings, base=trained, watch=Watch())
     assert result.groups == 4
     before, after = weights(trained), weights(tmp_path / "again")
     assert before.keys() == after.keys()
@@ -289,27 +305,14 @@ def test_training_starts_from_a_checkpoint(trained: Path, tmp_path: Path) -> Non
 
 
 def test_resume_goes_on_from_the_last_epoch(base: Path, tmp_path: Path) -> None:
-    out, settings, steps = tmp_path / "ranker", dataclasses.replace(QUICK, epochs=3), Steps()
-    killed_after(2, out, settings, base)
-    (out / "checkpoints" / "seconds").write_text("1000.0")
-    (checkpoint,) = (out / "checkpoints").glob("checkpoint-*")
-    result = train(groups(4), out, settings, base=base, checkpoint=checkpoint, begin=steps.begin, advance=steps.advance)
-    assert [entry["epoch"] for entry in result.history if "loss" in entry][1:] == [1.0, 2.0, 3.0]
-    assert 1000 < result.seconds < 1100
-    assert (steps.before, steps.after) == (steps.total // 3, steps.total // 3 * 2)
-
-
-def killed_after(epochs: int, out: Path, settings: TrainingSettings, base: Path) -> None:
-    """Stops a training while it tells of this epoch, so that only those before are kept. Its first step is told too."""
-    told: list[str] = []
-
-    def tell(text: str) -> None:
-        told.append(text)
-        if len(told) == 1 + epochs:
-            raise KeyboardInterrupt
-
+    out, settings, heard = tmp_path / "ranker", dataclasses.replace(QUICK, epochs=3), Heard()
+    # in the middle of what it tells of its second epoch, so that only the first is kept; its first step is told too
     with pytest.raises(KeyboardInterrupt):
-        train(groups(4), out, settings, base=base, tell=tell)
+        train(groups(4), out, settings, base=base, watch=Heard(limit=3))
+    (checkpoint,) = (out / "checkpoints").glob("checkpoint-*")
+    result = train(groups(4), out, settings, base=base, watch=heard, checkpoint=checkpoint)
+    assert [entry["epoch"] for entry in result.history if "loss" in entry][1:] == [1.0, 2.0, 3.0]
+    assert (heard.before, heard.after) == (heard.total // 3, heard.total // 3 * 2)
 
 
 @pytest.mark.parametrize(
@@ -331,16 +334,16 @@ def test_a_group_that_gives_no_pairs_is_not_trained_on(
 
 
 def test_a_warmup_without_end_is_refused() -> None:
-    with pytest.raises(RankerError, match=r"warmup_epochs: expected less than 2 epochs, got 2\.5"):
+    with pytest.raises(InputError, match=r"warmup_epochs: expected less than 2 epochs, got 2\.5"):
         dataclasses.replace(QUICK, warmup_epochs=2.5).check()
 
 
 @pytest.mark.nightly
 def test_two_processes_train_as_one_does(base: Path, tmp_path: Path) -> None:
-    from tests.ranker import train_pairs
+    from tests.seeact_offline.training import train_pairs
 
     train_pairs.run(base, tmp_path / "one", batch=8)
-    run_together(2, "-m", "tests.ranker.train_pairs", base, tmp_path / "two", "8")
+    run_together(2, "-m", "tests.seeact_offline.training.train_pairs", base, tmp_path / "two", "8")
 
     one, two = weights(tmp_path / "one"), weights(tmp_path / "two")
     # the gradient of a key's bias is nothing but rounding
