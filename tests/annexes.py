@@ -16,7 +16,7 @@ class Annex(NamedTuple):
 
 ANNEXES = {
     "web_agents": Annex(),
-    "trajectories": Annex(verbs=("agreement", "judge", "reward")),
+    "trajectories": Annex(verbs=("agreement", "judge", "reward"), may_import=("recorder",)),
     "recorder": Annex(verbs=("record",)),
     "training": Annex(verbs=("finetune", "improve", "train_ranker"), may_import=("web_agents", "trajectories")),
     "live": Annex(verbs=("browse",), may_import=("web_agents", "trajectories", "recorder")),

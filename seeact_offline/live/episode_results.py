@@ -18,7 +18,7 @@ from seeact_offline.files.table import Table
 from seeact_offline.live.baselines import BaselineFigure, baselines
 from seeact_offline.live.stop_rules import ENDS, ERROR, MEANINGS
 from seeact_offline.scoring.inference import interval, wilson
-from seeact_offline.trajectories.later_verdicts import LaterVerdict
+from seeact_offline.trajectories.judgements import LaterVerdict
 
 FULL = "raw reward 1"
 STATE = "state"

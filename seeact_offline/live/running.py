@@ -63,9 +63,15 @@ from seeact_offline.runs.ranking import live_scores
 from seeact_offline.runs.watch import Watch
 from seeact_offline.sample import FONTS
 from seeact_offline.trajectories import Trajectory, TrajectoryStep, Verdict
-from seeact_offline.trajectories.later_verdicts import later_verdicts, verdicts_of_judge
-from seeact_offline.trajectories.people import NOBODY, keep_verdict
-from seeact_offline.trajectories.trajectory_files import LINES, PICTURES, read_trajectories, write_trajectories
+from seeact_offline.trajectories.judgements import later_verdicts, verdicts_of_judge
+from seeact_offline.trajectories.trajectory_files import (
+    LINES,
+    NOBODY,
+    PICTURES,
+    keep_verdict,
+    read_trajectories,
+    write_trajectories,
+)
 
 EPISODES = "episodes.jsonl"
 ROWS = "rows.jsonl"

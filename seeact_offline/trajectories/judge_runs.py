@@ -39,15 +39,11 @@ from seeact_offline.runs.model_settings import ModelSettings, model_settings
 from seeact_offline.runs.open import safe_name
 from seeact_offline.runs.selection import selected_split
 from seeact_offline.runs.watch import Watch
-from seeact_offline.trajectories import (
-    Trajectory,
-    constructed_trajectories,
-    open_trajectories,
-    recorded_trajectories,
-)
+from seeact_offline.trajectories.foreign_folders import open_trajectories
 from seeact_offline.trajectories.judgements import LABELS, VERDICTS, Judgement, labels_of
 from seeact_offline.trajectories.judges import JUDGES, Case, Judge, Ruling
-from seeact_offline.trajectories.run_trajectories import run_trajectories
+from seeact_offline.trajectories.recorded import constructed_trajectories, recorded_trajectories, run_trajectories
+from seeact_offline.trajectories.trajectory import Trajectory
 
 ALL = "all"
 """The k of all screenshots."""

@@ -14,7 +14,7 @@ import seeact_offline as so
 from seeact_offline.grounding.oracle import PersonAnswer, answer_line, read_answers, turn1_sha256
 from seeact_offline.records import InputError, StepKey
 from seeact_offline.viewer.annotation_site import AnnotationSite
-from seeact_offline.viewer.step_page import step_name
+from seeact_offline.viewer.site_files import step_name
 from tests.pages import synthetic_rows, write_parquet
 from tests.seeact_offline.viewer.conftest import read_json
 
