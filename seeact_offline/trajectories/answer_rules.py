@@ -29,7 +29,7 @@ REASONS: Mapping[str, str] = {
     "bad_state": "the state of this task cannot be read",
     "missing_page": "the states lack a page that the task opens",
     "missing_picture": "the states lack a picture of the page or of the task",
-    "unsupported_locator": "the element is found by code that needs a browser, or a site",
+    "unsupported_locator": "the element is found by code that needs a browser",
     "unsupported_address": "the address of the page is computed by code that needs a site",
     "unsupported_evaluator": "the rule set has no such evaluator",
     "no_model": "a model has to judge it, and none is given",

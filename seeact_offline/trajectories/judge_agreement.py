@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import fmean, stdev
 from typing import Literal, NamedTuple
 
@@ -218,7 +219,16 @@ class _Comparison:
         repeats = sorted({one.repeat for one in verdicts})
         by_repeat = [[pair for pair in pairs if pair.repeat == number] for number in repeats]
         known, calls = {one.trajectory for one in verdicts}, [one for one in verdicts if one.calls]
-        spread = _by_trajectory(ran, self.no_verdict)
+        spread: dict[str, list[bool]] = {}
+        for one in ran:
+            if one.verdict is not None or self.no_verdict == "failure":
+                spread.setdefault(one.trajectory, []).append(bool(one.verdict))
+        whole = {trajectory: some for trajectory, some in spread.items() if len(some) == len(repeats)}
+        flips = [
+            (self._task(trajectory), float(first != second))
+            for trajectory, some in spread.items()
+            for first, second in combinations(some, 2)
+        ]
         return JudgeAgreement(
             first.judge, first.model, first.k, len(repeats),
             n_trajectories=len({pair.trajectory for pair in pairs}),
@@ -238,9 +248,9 @@ class _Comparison:
             kappa=self._kappa(pairs),
             success_rate_sd=_sd([[pair.said for pair in some] for some in by_repeat]),
             agreement_sd=_sd([[pair.said == pair.label for pair in some] for some in by_repeat]),
-            flips=self._flips(spread),
+            flips=share_of(flips, self.seed),
             n_flipped=sum(len(set(said)) > 1 for said in spread.values()),
-            repeats_kappa=self._repeats_kappa(spread, len(repeats)),
+            repeats_kappa=_fleiss(whole, self._task, self.seed) if len(repeats) > 1 else None,
             cost_per_verdict=cost_per_verdict(calls),
             tokens_per_verdict=fmean(one.prompt_tokens + one.completion_tokens for one in calls) if calls else None,
             ranking=self._ranking(pairs),
@@ -259,19 +269,6 @@ class _Comparison:
         sums = _sums([pair.task for pair in pairs], rows)
         return _resampled_figure(sums, lambda some: kappa_of_sums(some, 1), len(pairs), self.seed)
 
-    def _flips(self, spread: Mapping[str, Sequence[bool]]) -> Figure | None:
-        flips = [
-            (self._task(trajectory), float(one != other))
-            for trajectory, said in spread.items()
-            for place, one in enumerate(said)
-            for other in said[place + 1 :]
-        ]
-        return share_of(flips, self.seed)
-
-    def _repeats_kappa(self, spread: Mapping[str, Sequence[bool]], n_repeats: int) -> Figure | None:
-        whole = {one: said for one, said in spread.items() if len(said) == n_repeats}
-        return _fleiss(whole, self._task, self.seed) if n_repeats > 1 else None
-
     def _ranking(self, pairs: Sequence[LabelledVerdict]) -> Ranking | None:
         named = [pair for pair in pairs if pair.trajectory in self.agents]
         agents = sorted({self.agents[pair.trajectory] for pair in named})
@@ -280,15 +277,6 @@ class _Comparison:
             if len(agents) > 1
             else None
         )
-
-
-def _by_trajectory(ran: Iterable[Judgement], no_verdict: NoVerdict) -> dict[str, list[bool]]:
-    """The verdicts of the repeats of each trajectory."""
-    found: dict[str, list[bool]] = {}
-    for one in ran:
-        if one.verdict is not None or no_verdict == "failure":
-            found.setdefault(one.trajectory, []).append(bool(one.verdict))
-    return found
 
 
 # --- figures ---
@@ -489,10 +477,8 @@ def judge_panel(
     judges = [ones for ones in by_judge(verdicts) if truth.keys() & _verdicts(ones, no_verdict).keys()]
     if len(judges) < 2:
         return None
-    tasks, agents = (
-        tasks_of([*verdicts, *labels]),
-        {one.trajectory: one.agent for one in [*verdicts, *labels] if one.agent},
-    )
+    tasks = tasks_of([*verdicts, *labels])
+    agents = {one.trajectory: one.agent for one in [*verdicts, *labels] if one.agent}
     said = [_verdicts(ones, no_verdict) for ones in judges]
     shared = [one for one in truth if all(one in some for some in said)]
     if not shared:
@@ -502,30 +488,44 @@ def judge_panel(
     marks = np.array([[*(some[one] for some in said), truth[one]] for one in shared], dtype=bool)
     kappas = pairwise_kappas(marks, np.array([number[task] for task in task_names]), seed)
     named = sorted({agents[one] for one in shared if one in agents})
-    orders = _Orders(shared, task_names, agents, named if len(named) > 1 else [], truth, seed)
+    named = named if len(named) > 1 else []
+
+    def places(some: Mapping[str, bool]) -> dict[str, int]:
+        rates = {agent: fmean(some[one] for one in shared if agents.get(one) == agent) for agent in named}
+        return {agent: 1 + sum(other > rate + SAME for other in rates.values()) for agent, rate in rates.items()}
+
+    def tau(some: Mapping[str, bool]) -> Figure | None:
+        pairs = [
+            LabelledVerdict(one, task, 1, some[one], truth[one])
+            for one, task in zip(shared, task_names, strict=True)
+            if one in agents
+        ]
+        of = [agents[pair.trajectory] for pair in pairs]
+        return rank_agents(pairs, of, named, seed).tau if named else None
+
+    def success(some: Mapping[str, bool]) -> Figure | None:
+        return share_of([(task, float(some[one])) for task, one in zip(task_names, shared, strict=True)], seed)
+
     last = len(judges)
     rows = [
         PanelRow(
             ones[0].judge, ones[0].model, ones[0].k,
-            success_rate=share_of([(task, float(some[one])) for task, one in zip(task_names, shared, strict=True)], seed),
+            success_rate=success(some),
             kappa=kappas[place, last],
-            places=orders.places(some),
-            tau=orders.tau(some),
+            places=places(some),
+            tau=tau(some),
             cost_per_verdict=cost_per_verdict(ones),
         )
         for place, (ones, some) in enumerate(zip(judges, said, strict=True))
     ]  # fmt: skip
-    by_labels = orders.places(truth)
+    by_labels = places(truth)
     return Panel(
         n_trajectories=len(shared),
         n_left_out=len(truth.keys() & {one.trajectory for one in verdicts}) - len(shared),
         n_tasks=len(number),
         agents=tuple(sorted(by_labels, key=lambda agent: (by_labels[agent], agent))),
         judges=tuple(rows),
-        labels=PanelRow(
-            "", "", "", share_of([(task, float(truth[one])) for task, one in zip(task_names, shared, strict=True)], seed),
-            None, by_labels, None, None,
-        ),
+        labels=PanelRow("", "", "", success(truth), None, by_labels, None, None),
         pairs=tuple(JudgePair(a, b, kappa) for (a, b), kappa in kappas.items() if b < last),
     )  # fmt: skip
 
@@ -537,35 +537,3 @@ def _verdicts(ones: Sequence[Judgement], no_verdict: NoVerdict) -> dict[str, boo
         if one.ran and (one.verdict is not None or no_verdict == "failure"):
             repeats.setdefault(one.trajectory, {})[str(one.repeat)] = bool(one.verdict)
     return majority(repeats)
-
-
-@dataclass(frozen=True, slots=True)
-class _Orders:
-    """The order of agents by verdicts on the shared trajectories."""
-
-    shared: Sequence[str]
-    tasks: Sequence[str]
-    """The task of each."""
-    agents: Mapping[str, str]
-    """Trajectory -> agent."""
-    named: Sequence[str]
-    """The agents that are ranked; empty for fewer than two."""
-    truth: Mapping[str, bool]
-    seed: int
-
-    def places(self, said: Mapping[str, bool]) -> dict[str, int]:
-        rates = {
-            agent: fmean([said[one] for one in self.shared if self.agents.get(one) == agent]) for agent in self.named
-        }
-        return {agent: 1 + sum(other > rate + SAME for other in rates.values()) for agent, rate in rates.items()}
-
-    def tau(self, said: Mapping[str, bool]) -> Figure | None:
-        if not self.named:
-            return None
-        pairs = [
-            LabelledVerdict(one, task, 1, said[one], self.truth[one])
-            for one, task in zip(self.shared, self.tasks, strict=True)
-            if one in self.agents
-        ]
-        of = [self.agents[pair.trajectory] for pair in pairs]
-        return rank_agents(pairs, of, self.named, self.seed).tau

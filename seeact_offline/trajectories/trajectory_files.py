@@ -19,7 +19,7 @@ from seeact_offline.files.named import open_regular, read_rows
 from seeact_offline.files.redaction import redact
 from seeact_offline.files.whole import write_whole
 from seeact_offline.records import Box, Fault, InputError, RowError, Screenshot
-from seeact_offline.trajectories.trajectory import Origin, Trajectory, TrajectoryStep, Verdict
+from seeact_offline.trajectories.trajectory import Trajectory, TrajectoryStep, Verdict
 
 LINES = "trajectories.jsonl"
 PICTURES = "pictures"
@@ -38,18 +38,6 @@ class _StepLine(msgspec.Struct, frozen=True, omit_defaults=True):
     """Left, top, width and height."""
 
 
-class _VerdictLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    by: str
-    success: bool | None
-    origin: Origin
-    detail: str = ""
-
-
-class _FaultLine(msgspec.Struct, frozen=True):
-    name: str
-    detail: str
-
-
 class _Line(msgspec.Struct, frozen=True, omit_defaults=True):
     """One line of `trajectories.jsonl`: the fields of `Trajectory`."""
 
@@ -58,11 +46,11 @@ class _Line(msgspec.Struct, frozen=True, omit_defaults=True):
     task: str
     steps: tuple[_StepLine, ...] = ()
     answer: str | None = None
-    verdicts: tuple[_VerdictLine, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
     agent: str = ""
     website: str = ""
     constructed: str = ""
-    faults: tuple[_FaultLine, ...] = ()
+    faults: tuple[Fault, ...] = ()
     schema: Literal[1] = 1
 
 
@@ -107,53 +95,30 @@ def _read(folder: Path, line: str, where: str, seen: set[str]) -> Trajectory:
     if row.id in seen:
         raise InputError("trajectories", "every id once", f"{row.id!r:.60} again in {where}")
     seen.add(row.id)
-    return _trajectory(folder, row)
-
-
-def _trajectory(folder: Path, row: _Line) -> Trajectory:
-    steps = tuple(
-        TrajectoryStep(
-            s.action,
-            s.thought,
-            s.address,
-            None if s.screenshot is None else StoredScreenshot(None, s.screenshot, folder),
-            s.reply,
-            s.place,
-        )
-        for s in row.steps
-    )
-    verdicts = tuple(Verdict(v.by, v.success, v.origin, v.detail) for v in row.verdicts)
-    faults = tuple(Fault(f.name, f.detail) for f in row.faults)
-    return Trajectory(
-        row.id, row.task_id, row.task, steps, row.answer, verdicts, row.agent, row.website, row.constructed, faults
-    )  # fmt: skip
+    steps = []
+    for step in row.steps:
+        picture = None if step.screenshot is None else StoredScreenshot(None, step.screenshot, folder)
+        steps.append(TrajectoryStep(step.action, step.thought, step.address, picture, step.reply, step.place))
+    fields = {name: getattr(row, name) for name in row.__struct_fields__ if name not in ("steps", "schema")}
+    return Trajectory(steps=tuple(steps), **fields)
 
 
 def _line(folder: Path, trajectory: Trajectory) -> bytes:
-    steps, faults = [], [_FaultLine(fault.name, fault.detail) for fault in trajectory.faults]
+    steps, faults = [], list(trajectory.faults)
     for step in trajectory.steps:
         name = None
         if step.screenshot is not None:
             try:
                 name = _kept(folder, step.screenshot)
             except RowError as error:
-                faults.append(_FaultLine(error.name, error.detail))
+                faults.append(Fault(error.name, error.detail))
         steps.append(_StepLine(step.action, step.thought, step.address, name, step.reply, step.place))
-    verdicts = tuple(_VerdictLine(v.by, v.success, v.origin, v.detail) for v in trajectory.verdicts)
-    t = trajectory
-    row = _Line(
-        t.id, t.task_id, t.task, tuple(steps), t.answer, verdicts, t.agent, t.website, t.constructed, tuple(faults)
-    )  # fmt: skip
-    return _encoded(row)
-
-
-def _encoded(row: _Line) -> bytes:
+    fields = {name: getattr(trajectory, name) for name in _Line.__struct_fields__ if name != "schema"}
+    row = _Line(**fields | {"steps": tuple(steps), "faults": tuple(faults)})
     try:
         return redact(msgspec.json.encode(row).decode()).encode()
     except UnicodeEncodeError:
         # a model's text may hold a lone surrogate, which only `json` writes
-        import json
-
         return redact(json.dumps(msgspec.to_builtins(row))).encode()
 
 

@@ -215,10 +215,7 @@ class AnnotationSite(StepSite):
 
     def _change(self, to: _Undo) -> None:
         """Brings a step into this state. Raises OSError, and then nothing has changed."""
-        if to.answer is None:
-            self._file.drop(to.key)
-        else:
-            self._file.put(to.key, to.answer)
+        self._file.keep(to.key, to.answer)
         (self._skipped.add if to.skipped else self._skipped.discard)(to.key)
 
     def _take_back(self) -> Response:

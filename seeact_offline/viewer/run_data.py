@@ -336,7 +336,7 @@ def _averages(
     }
 
 
-# --- ---
+# --- data of runs: any one step is opened without reading its split ---
 
 
 @dataclass(frozen=True, slots=True)

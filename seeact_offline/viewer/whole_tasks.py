@@ -322,7 +322,7 @@ def _numbered(groups: Sequence[_Group]) -> tuple[str, ...]:
     return tuple(f"{name} ({place})" if names.count(name) > 1 else name for place, name in enumerate(names, 1))
 
 
-# --- ---
+# --- folders by what they hold ---
 
 WHOLE_TASKS = (VERDICTS, EPISODES, LINES)
 """Files by which a folder of whole tasks is known: of `judge`, of `browse`, and of trajectories in our own format."""
