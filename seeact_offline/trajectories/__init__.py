@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from seeact_offline.trajectories.answer_rules import REASONS, Unscored
 from seeact_offline.trajectories.foreign_folders import open_trajectories
-from seeact_offline.trajectories.recorded import constructed_trajectories, recorded_trajectories
+from seeact_offline.trajectories.recorded_tasks import constructed_trajectories, recorded_trajectories
 from seeact_offline.trajectories.rewarding import Part, RewardTask, TaskReward, read_tasks, reward
 from seeact_offline.trajectories.rule_sets import RULES, RuleSet
 from seeact_offline.trajectories.task_states import TaskState, read_state

@@ -42,7 +42,7 @@ from seeact_offline.runs.watch import Watch
 from seeact_offline.trajectories.foreign_folders import open_trajectories
 from seeact_offline.trajectories.judgements import LABELS, VERDICTS, Judgement, labels_of
 from seeact_offline.trajectories.judges import JUDGES, Case, Judge, Ruling
-from seeact_offline.trajectories.recorded import constructed_trajectories, recorded_trajectories, run_trajectories
+from seeact_offline.trajectories.recorded_tasks import constructed_trajectories, recorded_trajectories, run_trajectories
 from seeact_offline.trajectories.trajectory import Trajectory
 
 ALL = "all"

@@ -171,7 +171,7 @@ class PageBrowser:
             raise Unscored("unsupported_locator", f"{code!r:.100} needs a browser: {error}") from None
         from playwright.sync_api import Error
 
-        self._page = page
+        self._page, is_shown = page, False
         with Deadline(browser, DEADLINE_S) as deadline:
             try:
                 if self._tab is None or self._tab.is_closed():
@@ -181,16 +181,16 @@ class PageBrowser:
                 address = page.address if page.address.startswith(("http://", "https://")) else "http://page.invalid/"
                 self._tab.goto(address, wait_until="domcontentloaded")
                 self._tab.evaluate(_RESTORE)
-            except Error as error:
-                raise Unscored("unsupported_locator", f"a browser cannot show the page: {error}"[:200]) from None
-            try:
+                is_shown = True
                 return self._tab.evaluate(code)
-            except Error:
-                if deadline.passed:
-                    self._chromium.close()
-                    self._chromium = self._tab = None
-                    raise _unsupported(code) from None
-                return FAILED
+            except Error as error:
+                if is_shown and not deadline.passed:
+                    return FAILED
+                # the next page gets a browser of its own
+                self._chromium.close()
+                self._chromium = self._tab = None
+                why = "no end" if deadline.passed else str(error)
+                raise Unscored("unsupported_locator", f"{code!r:.100} in a browser: {why}"[:200]) from None
 
     def _serve(self, route: Any) -> None:
         """Answers with the page, which may run no script, and with nothing else."""

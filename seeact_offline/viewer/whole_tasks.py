@@ -26,7 +26,7 @@ from seeact_offline.trajectories import (
 )
 from seeact_offline.trajectories.judge_runs import trajectory_digest
 from seeact_offline.trajectories.judgements import LABELS, VERDICTS, Judgement, labels_of, read_judgements
-from seeact_offline.trajectories.recorded import run_trajectories
+from seeact_offline.trajectories.recorded_tasks import run_trajectories
 from seeact_offline.trajectories.trajectory_files import LINES, with_people
 from seeact_offline.viewer.run_data import reason_of
 

@@ -14,7 +14,7 @@ from seeact_offline.trajectories import (
     constructed_trajectories,
     recorded_trajectories,
 )
-from seeact_offline.trajectories.recorded import DAMAGES
+from seeact_offline.trajectories.recorded_tasks import DAMAGES
 
 
 @pytest.fixture(scope="module")

@@ -149,10 +149,11 @@ def test_a_browser_says_what_is_on_a_stored_page(locator: str, text: str) -> Non
     assert locate(StoredPage("http://x.test/", BROWSED), locator) == text
 
 
+@pytest.mark.slow
 def test_an_expression_that_never_ends_is_not_scored(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locators, "DEADLINE_S", 1.0)
     page = StoredPage("", BROWSED)
-    with pytest.raises(Unscored, match="unsupported_locator"):
+    with monkeypatch.context() as patch, pytest.raises(Unscored, match="unsupported_locator"):
+        patch.setattr(locators, "DEADLINE_S", 1.0)
         locate(page, "lambda:() => { for (;;) {} }")
     assert locate(page, "document.title") == "A page"
 
