@@ -152,9 +152,10 @@ def test_a_browser_says_what_is_on_a_stored_page(locator: str, text: str) -> Non
 @pytest.mark.slow
 def test_an_expression_that_never_ends_is_not_scored(monkeypatch: pytest.MonkeyPatch) -> None:
     page = StoredPage("", BROWSED)
-    with monkeypatch.context() as patch, pytest.raises(Unscored, match="unsupported_locator"):
+    with monkeypatch.context() as patch:
         patch.setattr(locators, "DEADLINE_S", 1.0)
-        locate(page, "lambda:() => { for (;;) {} }")
+        with pytest.raises(Unscored, match="unsupported_locator"):
+            locate(page, "lambda:() => { for (;;) {} }")
     assert locate(page, "document.title") == "A page"
 
 
