@@ -35,7 +35,7 @@ from seeact_offline.importers import reading
 from seeact_offline.models import builtin
 from seeact_offline.records import Message, Operation, Request, StepKey, Truth
 from seeact_offline.replies import final_answer
-from seeact_offline.trajectories import judgements, locators, opening, rule_sets, stored_verdicts, verdict_rules
+from seeact_offline.trajectories import foreign_folders, judgements, locators, rule_sets, stored_verdicts, verdict_rules
 
 Read = Callable[[str], object]
 ROOMS = (
@@ -113,13 +113,14 @@ def readers() -> dict[str, Reader]:
             found[f"{rules.name} {rule}, reference"] = Reader(
                 lambda text, rule=rules[rule]: rule("a", text), (rule_sets,)
             )
-    for locator in LOCATORS:
+    # of the others, the browser reads the page and ends what takes too long
+    query = "func:get_query_text(__page__, '"
+    for locator in ("", f"{query}a')"):
         found[f"page at {locator}"] = Reader(
             lambda text, at=locator: locators.locate(locators.StoredPage("", text), at), _modules(locators.locate)
         )
-    begins = ("", *locators.EXPRESSIONS, "lambda:", "lambda:() => ", "func:get_query_text(__page__, '", *LOCATORS)
-    found["locator"] = Reader(lambda text: locators.locate(PAGE, text), (locators,), begins)
-    for name, read_folder in opening.READERS.items():
+    found["locator"] = Reader(lambda text: locators.locate(PAGE, f"{query}{text}"), (locators,), ("", "a')", "["))
+    for name, read_folder in foreign_folders.READERS.items():
         module = importlib.import_module(read_folder.__module__)
         found[f"folder of {name}"] = Reader(_folder(name), (module,), ("", "Action: ANSWER; ", "Now given a task:"))
     for name, write in IMPORTED.items():
@@ -140,10 +141,6 @@ def readers() -> dict[str, Reader]:
     return found
 
 
-LOCATORS = (
-    "", "document.body.innerText", "document.body.outerHTML", "[...document.querySelectorAll('a')].map(x => x.innerText).join(' ')",
-    "[...document.querySelectorAll('a')].map(x => x.querySelector('b'))", "func:get_query_text(__page__, 'a')",
-)  # fmt: skip
 PAGE = locators.StoredPage("http://a/", "<a>a</a>")
 FILES: Mapping[str, Callable[[str], object]] = {
     "interact_messages.json": lambda text: [{"role": role, "content": text} for role in ("user", "assistant")],
@@ -158,7 +155,7 @@ def _folder(name: str) -> Read:
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "trajectory").mkdir()
             Path(folder, name.replace("*", "a")).write_text(json.dumps(FILES[name](text)))
-            return list(opening.READERS[name](Path(folder)))
+            return list(foreign_folders.READERS[name](Path(folder)))
 
     return read
 

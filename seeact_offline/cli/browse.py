@@ -22,7 +22,7 @@ from seeact_offline.records import InputError
 from seeact_offline.runs.config import RUN, EvalConfig
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted
-from seeact_offline.trajectories.people import NOBODY
+from seeact_offline.trajectories.trajectory_files import NOBODY
 
 T = TypeVar("T")
 ASK = "ask"

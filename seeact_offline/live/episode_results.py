@@ -22,7 +22,7 @@ from seeact_offline.files.markdown import printable
 from seeact_offline.files.table import Table
 from seeact_offline.runs.folder import worded
 from seeact_offline.scoring.inference import interval, wilson
-from seeact_offline.trajectories.later_verdicts import LaterVerdict
+from seeact_offline.trajectories.judgements import LaterVerdict
 
 EPISODES = "episodes.jsonl"
 FULL = "raw reward 1"

@@ -83,9 +83,14 @@ from seeact_offline.runs.strategy_opening import open_strategy, without_ignored
 from seeact_offline.runs.watch import Watch
 from seeact_offline.sample import FONTS
 from seeact_offline.trajectories import Trajectory, TrajectoryStep, Verdict
-from seeact_offline.trajectories.later_verdicts import later_verdicts, verdicts_of_judge
-from seeact_offline.trajectories.people import NOBODY, keep_verdict
-from seeact_offline.trajectories.trajectory_files import LINES, read_trajectories, write_trajectories
+from seeact_offline.trajectories.judgements import later_verdicts, verdicts_of_judge
+from seeact_offline.trajectories.trajectory_files import (
+    LINES,
+    NOBODY,
+    keep_verdict,
+    read_trajectories,
+    write_trajectories,
+)
 
 ROWS = "rows.jsonl"
 """The rows of finished episodes, where they are kept; of an episode that was tried again also those of earlier commands."""

@@ -20,12 +20,12 @@ from seeact_offline.dataset.split import with_earlier
 from seeact_offline.files.whole import replace_text
 from seeact_offline.grounding.conversation import messages
 from seeact_offline.records import Prediction, Step, StepError, StepKey
-from seeact_offline.runs.config import EvalConfig
 from seeact_offline.results.comparing import compare
+from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import read_steps
-from seeact_offline.runs.strategy_opening import open_strategy
 from seeact_offline.runs.prepare import prepare
 from seeact_offline.runs.run import Run
+from seeact_offline.runs.strategy_opening import open_strategy
 from seeact_offline.scoring import aggregate, inference
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.step_scores import StepRow

@@ -24,7 +24,7 @@ from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
 from seeact_offline.tables.ablation import ablation_table
 from seeact_offline.trajectories import write_trajectories
-from seeact_offline.viewer.run_snapshots import read_run
+from seeact_offline.viewer.run_data import read_run
 from tests.chat_server import Answer, ChatServer
 from tests.pages import synthetic_rows
 from tests.seeact_offline.conftest import Sample, make_sample
