@@ -40,7 +40,7 @@ _MODULES = {
     "EvalConfig": "runs.config",
     "Run": "runs.run",
     "browse": "live.running",
-    "compare": "runs.finished",
+    "compare": "results.comparing",
     "evaluate": "cli.interactive",
     "improve": "training.cycles",
     "load_run": "runs.run",

@@ -21,9 +21,9 @@ from seeact_offline.models import Price
 from seeact_offline.ranking import tokenizers
 from seeact_offline.ranking.tokenizers import open_tokenizer
 from seeact_offline.records import InputError
+from seeact_offline.results import estimate as module
 from seeact_offline.results.estimate import STAND_IN, detectable, dry_run, local_tokenizer
 from seeact_offline.results.estimate_report import Amount, Assumptions, Estimate
-from seeact_offline.runs import estimate as module
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.strategy_opening import without_ignored
 from seeact_offline.scoring import inference

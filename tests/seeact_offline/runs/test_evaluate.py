@@ -491,7 +491,7 @@ def test_help_says_what_evaluate_does(repo: Path) -> None:
     code = "import seeact_offline as so; help(so.evaluate); help(so.EvalConfig)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=repo, check=True)
     assert "as the command `eval` does" in done.stdout
-    for shown in ("grounding: 'str' = 'choice'", "limit: 'int | None' = None", "marks: Any = None"):
+    for shown in ("grounding: 'str' = 'choice'", "limit: 'int | None' = None", "\n    top_k: number of candidates"):
         assert shown in done.stdout
 
 
