@@ -1,6 +1,6 @@
 """Readers of text that others wrote, texts that make a slow reader slow, and the growth of the time that one takes over them.
 
-Readers are found by rule: those that our tables list, and every public function of one text in the rooms that read. The texts are made by
+Readers are found by rule: those that our tables list, and every public function of one text. The texts are made by
 rule from the patterns and words of the modules that a reader is made of: what a pattern repeats is repeated behind what it begins with, and
 each beginning is repeated.
 """
@@ -38,19 +38,6 @@ from seeact_offline.replies import final_answer
 from seeact_offline.trajectories import foreign_folders, judgements, locators, rule_sets, stored_verdicts, verdict_rules
 
 Read = Callable[[str], object]
-ROOMS = (
-    "agents",
-    "files",
-    "grounding.pixel",
-    "judging",
-    "models.builtin",
-    "pages",
-    "prompting",
-    "replies",
-    "rewards",
-    "tokens",
-    "trajectories",
-)
 TEXTS = frozenset({"text", "reply", "plain", "line", "code", "html", "cleaned_html", "tree", "answer"})
 """Names of the parameters that texts of others are given to."""
 SIGNS = (
@@ -130,7 +117,7 @@ def readers() -> dict[str, Reader]:
     for name, written in VERDICTS.items():
         found[f"verdicts of {name}"] = Reader(_verdicts(name, written), (judgements, stored_verdicts))
     found["redact"] = Reader(_redacted, (redaction,), ("", SECRET[:-1], "%2525", "\\\\"))
-    for module in _rooms():
+    for module in _all_modules():
         for name, function in vars(module).items():
             if (
                 isinstance(function, FunctionType)
@@ -263,9 +250,9 @@ def _answer(kind: str) -> Read:
     return lambda text: final_answer.parse_grounding_reply(text, kind, 26)
 
 
-def _rooms() -> Iterator[ModuleType]:
+def _all_modules() -> Iterator[ModuleType]:
     for info in pkgutil.walk_packages(seeact_offline.__path__, "seeact_offline."):
-        if info.name.removeprefix("seeact_offline.").startswith(ROOMS):
+        if not info.name.endswith("__main__"):
             yield importlib.import_module(info.name)
 
 
