@@ -1,4 +1,4 @@
-"""A checkpoint's folder -> a sequence classifier and its tokenizer, checked before anything is scored.
+"""A checkpoint folder or hub id -> a sequence classifier and its tokenizer, checked before anything is scored.
 
 A checkpoint may come from anyone, so `ranker.untrusted` reads its files. Its own code is never run, and no file is read that the
 digest does not cover.
@@ -7,19 +7,24 @@ digest does not cover.
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from ranker.errors import RankerError
 from ranker.untrusted import (
+    PICKLED_WEIGHTS,
+    SAFE_WEIGHTS,
     SETTINGS_FILES,
     VOCABULARY_FILES,
     check_size,
     check_tokenizer,
+    first_line,
     matching,
     one_sentence,
-    quiet,
     read_settings,
     read_weights,
     shown,
@@ -31,11 +36,21 @@ PairOrder = Literal["query-text", "text-query"]
 MAX_TOKENS = 512
 """Longest pair, even if the model takes longer ones: the published ranker was trained and run at 512."""
 
+DTYPES = {
+    "float32": "float32",
+    "fp32": "float32",
+    "bfloat16": "bfloat16",
+    "bf16": "bfloat16",
+    "float16": "float16",
+    "fp16": "float16",
+}
+"""Number formats that a user may ask for -> torch's name."""
+
 MIXED = "mixed"
 """A choice that is no number format: float32 weights, first used in bfloat16."""
 
-DTYPES = ("auto", "float32", "bfloat16", MIXED)
-"""Explained in `CrossEncoderRanker`."""
+OVERFLOWS_IN_FP16 = ("deberta", "deberta-v2")
+"""Model types whose attention gives NaN in fp16 (DeBERTa-v3 has the type deberta-v2)."""
 
 POSITIVE_NAMES = ("positive", "relevant", "match", "yes", "true")
 """Names of labels for a pair that belongs together."""
@@ -49,7 +64,7 @@ class Checkpoint:
     """A classifier ready to score pairs."""
 
     name: str
-    """The folder, as given."""
+    """The folder or hub id, as given."""
     digest: str
     """SHA-256 of the names and contents of the files that decide a score, in hex."""
     model: Any
@@ -75,7 +90,7 @@ def open_checkpoint(model: str | Path, device: str | None, dtype: str, pair_orde
     order = pair_order or settings.pair_order or "query-text"
     if order not in get_args(PairOrder):
         raise RankerError("pair_order", f"query-text or text-query as pair_order of {model}", shown(repr(order)))
-    chosen = _choose_dtype(dtype, where)
+    chosen = _choose_dtype(dtype, where, str(settings.model_type), model)
     loaded, missing = _load_model(folder, model, content, chosen)
     # Missing weights were filled with random numbers: the scores would mean nothing.
     if missing:
@@ -118,11 +133,18 @@ def open_tokenizer(folder: Path) -> Any:
 
 
 def find_folder(model: str | Path) -> Path:
-    """The folder, with `~` as the user's own. Raises RankerError."""
-    folder = Path(model).expanduser()
-    if not folder.is_dir():
-        raise RankerError("model", "a checkpoint's folder", f"{model}, which is no folder")
-    return folder
+    """The given folder, or that of the hub's OWNER/NAME or OWNER/NAME@REVISION, by the hub's own client."""
+    folder = Path(os.path.expanduser(model))
+    if folder.is_dir():
+        return folder
+    if isinstance(model, Path) or model.startswith((".", "/", "~")) or model.count("/") != 1:
+        raise RankerError("model", "a checkpoint folder or a hub id OWNER/NAME", f"{model}, which is no folder")
+    return _snapshot(model)
+
+
+def _snapshot(model: str) -> Path:
+    snapshot = _download(model, [*SETTINGS_FILES, *SAFE_WEIGHTS])
+    return snapshot if matching(snapshot, SAFE_WEIGHTS) else _download(model, [*SETTINGS_FILES, *PICKLED_WEIGHTS])
 
 
 def folder_digest(folder: Path) -> str:
@@ -160,6 +182,21 @@ def positive_label(config: Any, model: str | Path) -> int:
     return named[0]
 
 
+def _download(model: str, patterns: list[str]) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    name, _, revision = model.partition("@")
+    try:
+        return Path(
+            snapshot_download(name, revision=revision or None, allow_patterns=patterns, ignore_patterns=["*/*"])
+        )
+    except (HfHubHTTPError, HFValidationError, OSError, ValueError) as error:
+        reason = f"{type(error).__name__}: {first_line(error)}"
+        found = f"{model}, which is no folder here and could not be had from the hub ({reason})"
+        raise RankerError("model", "a folder or hub id", found) from error
+
+
 def _choose_device(device: str | None) -> str:
     import torch
 
@@ -180,12 +217,17 @@ def computes_bfloat16(device: str) -> bool:
     return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
-def _choose_dtype(dtype: str, device: str) -> str:
-    if dtype not in DTYPES:
-        raise RankerError("dtype", f"one of {', '.join(DTYPES)}", repr(dtype))
+def _choose_dtype(dtype: str, device: str, model_type: str, model: str | Path) -> str:
     if dtype == "auto":
         return "bfloat16" if device.startswith("cuda") else "float32"
-    return "float32" if dtype == MIXED else dtype
+    if dtype == MIXED:
+        return "float32"
+    if dtype not in DTYPES:
+        raise RankerError("dtype", f"one of auto, {MIXED}, {', '.join(DTYPES)}", repr(dtype))
+    if DTYPES[dtype] == "float16" and model_type in OVERFLOWS_IN_FP16:
+        wanted = f"bfloat16 or float32 for {model} of type {model_type}"
+        raise RankerError("dtype", wanted, f"{dtype}, in which it gives NaN")
+    return DTYPES[dtype]
 
 
 def _load_model(
@@ -200,12 +242,12 @@ def _load_model(
         raise RankerError("model", wanted, shown(repr(name)))
     config_kind = CONFIG_MAPPING[name]
     kind = MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING[config_kind]
-    with one_sentence(f"a well-formed config.json of {model}"), quiet():
+    with one_sentence(f"a well-formed config.json of {model}"), _quiet():
         config = config_kind.from_dict(content, **({} if num_labels is None else {"num_labels": num_labels}))
-    with quiet():
+    with _quiet():
         check_size(kind, config, folder, model)
     weights = read_weights(folder, model)
-    with one_sentence(f"{model} to load as a sequence classifier"), quiet():
+    with one_sentence(f"{model} to load as a sequence classifier"), _quiet():
         loaded, report = kind.from_pretrained(
             None,
             config=config,
@@ -226,7 +268,7 @@ def _load_tokenizer(folder: Path, model: str | Path) -> Any:
     if not matching(folder, VOCABULARY_FILES):
         raise RankerError("model", f"a tokenizer in {model} ({', '.join(VOCABULARY_FILES)})", "none")
     check_tokenizer(folder, model)
-    with one_sentence(f"the tokenizer of {model} to load"), quiet():
+    with one_sentence(f"the tokenizer of {model} to load"), _quiet():
         tokenizer = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False, local_files_only=True)
         # Some faults only show at the first texts.
         tokenizer(*TRIAL, return_token_type_ids=True)
@@ -255,3 +297,19 @@ def _max_tokens(tokenizer: Any, config: Any, model: str | Path) -> int:
     if not longest >= 1:
         raise RankerError("model", f"a positive model_max_length in the tokenizer of {model}", str(longest))
     return int(longest)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silences transformers' progress bars and reports of missing weights; those that matter become errors here."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

@@ -136,7 +136,7 @@ def _round_up(length: int) -> int:
 
 
 class CrossEncoderRanker:
-    """Any sequence-classification checkpoint, from a folder (transformers or sentence-transformers).
+    """Any sequence-classification checkpoint, from a folder (transformers or sentence-transformers) or the hub.
 
     A score is the logit of a model with one label; with several labels it is the log-odds of the positive one.
     Scores do not depend on the order of the texts, and on `batch_tokens` and the rest of the call only by rounding.
@@ -184,7 +184,7 @@ class CrossEncoderRanker:
 
     @property
     def name(self) -> str:
-        """The folder, as given."""
+        """The folder or hub id, as given."""
         return self._checkpoint.name
 
     @property

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, count
@@ -183,43 +182,18 @@ def matching(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
 
 
 @contextmanager
-def one_sentence(expected: str, kind: type[Exception] = RankerError) -> Iterator[None]:
-    """Turns whatever transformers raises inside into an error about `model` that says what was expected. `kind`: its class."""
+def one_sentence(expected: str) -> Iterator[None]:
+    """Turns whatever transformers raises inside into a RankerError that says what was expected."""
     try:
         yield
+    except RankerError:
+        raise
     # Everything: other people's code on other people's files fails in ways that nobody has listed, and the error is raised
     # as our own. A panic of the tokenizers library is not even an Exception.
     except BaseException as error:
-        is_panic = type(error).__name__ == "PanicException"
-        if isinstance(error, kind) or not (isinstance(error, Exception) or is_panic):
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        raise kind("model", expected, f"{type(error).__name__}: {first_line(error)}") from error
-
-
-_silence = threading.Lock()
-_silenced: list[tuple[int, bool]] = []
-"""Verbosity and bars as they were, once for each thread that is inside `quiet`."""
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Switches off transformers' progress bars and remarks, as long as any thread is inside; those that matter become errors."""
-    from transformers.utils import logging
-
-    with _silence:
-        before = _silenced[0] if _silenced else (logging.get_verbosity(), logging.is_progress_bar_enabled())
-        _silenced.append(before)
-        logging.set_verbosity_error()
-        logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        with _silence:
-            level, bars = _silenced.pop()
-            if not _silenced:
-                logging.set_verbosity(level)
-                if bars:
-                    logging.enable_progress_bar()
+        raise RankerError("model", expected, f"{type(error).__name__}: {first_line(error)}") from error
 
 
 def first_line(error: BaseException) -> str:

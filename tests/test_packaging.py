@@ -292,11 +292,10 @@ def test_ranker_imports_nothing_of_the_toolkit() -> None:
     assert [found.where for found in ours if found.module.split(".")[0] == "seeact_offline"] == []
 
 
-def test_only_ranking_and_local_models_import_ranker() -> None:
-    """Both read other people's checkpoints."""
+def test_only_ranking_imports_ranker() -> None:
     toolkit = [found for found in all_imports() if found.path.is_relative_to(REPO / "seeact_offline")]
     importers = {module_of(found.path) for found in toolkit if found.module.split(".")[0] == "ranker"}
-    assert importers <= {"ranking", "models"}
+    assert importers <= {"ranking"}
 
 
 def test_heavy_packages_are_imported_inside_functions() -> None:

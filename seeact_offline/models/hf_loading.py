@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ranker import untrusted
 from seeact_offline.files.extras import hide_broken_torchvision, install_command, torchvision_command
 from seeact_offline.models import hf_folder
 from seeact_offline.records import ModelSpecError
@@ -197,12 +198,40 @@ def chat_template(name: str, kind: str, processor: Any) -> str | None:
     return template
 
 
-def _in_one_sentence(expected: str) -> AbstractContextManager[None]:
+@contextmanager
+def _in_one_sentence(expected: str) -> Iterator[None]:
     """Turns everything that transformers raises inside into a ModelSpecError."""
-    return untrusted.one_sentence(expected, ModelSpecError)
+    try:
+        yield
+    except ModelSpecError:
+        raise
+    # other people's code on other people's files: nobody has listed how it fails, and the error is raised as our own
+    except Exception as error:
+        raise ModelSpecError("model", expected, hf_folder.first_line(error)) from error
 
 
-def quiet() -> AbstractContextManager[None]:
+_silence = threading.Lock()
+_silenced: list[tuple[int, bool]] = []
+"""Verbosity and bars as they were, once for each thread that is inside `quiet`."""
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
     """Switches off transformers' progress bars and remarks, as long as any thread is inside."""
     hide_broken_torchvision()
-    return untrusted.quiet()
+    from transformers.utils import logging
+
+    with _silence:
+        before = _silenced[0] if _silenced else (logging.get_verbosity(), logging.is_progress_bar_enabled())
+        _silenced.append(before)
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        with _silence:
+            level, bars = _silenced.pop()
+            if not _silenced:
+                logging.set_verbosity(level)
+                if bars:
+                    logging.enable_progress_bar()

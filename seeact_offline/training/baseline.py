@@ -16,7 +16,7 @@ from seeact_offline.training import BASELINES
 from seeact_offline.training.recipe import RECIPES, SMALL, PublishedRecipe, Recipe, Running, SmallBase, names, splits
 
 if TYPE_CHECKING:
-    from seeact_offline.training.trainer import TrainingProgress
+    from seeact_offline.training.progress import TrainingProgress
     from seeact_offline.training.training_rows import QuestionMaker
 
 PROMPTS = "seeact"

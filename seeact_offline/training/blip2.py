@@ -34,8 +34,8 @@ from seeact_offline.training.mindact_rows import (
     evaluation_fields,
     open_multichoice,
 )
+from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.recipe import NEW_TOKENS
-from seeact_offline.training.trainer import TrainingProgress
 from seeact_offline.training.training_rows import Pictures, kept_pictures
 
 TEMPLATE = (

@@ -24,8 +24,9 @@ from seeact_offline.training.mindact_rows import (
     evaluation_fields,
     open_multichoice,
 )
+from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.recipe import NEW_TOKENS
-from seeact_offline.training.trainer import TrainingProgress, arguments, lora_config, report_progress
+from seeact_offline.training.trainer import arguments, lora_config, report_progress
 from seeact_offline.training.training_rows import HELD_OUT, EpochRows, LengthGroupedOrder
 
 IGNORED = -100

@@ -10,8 +10,8 @@ import json
 import random
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import MISSING, asdict, dataclass, field, replace
 from functools import partial
 from hashlib import sha256
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
-from seeact_offline.dataset import Shard, Split, open_split
+from seeact_offline.dataset import Shard, Split, canonical_split, open_split
 from seeact_offline.files import hub
 from seeact_offline.files.whole import replace_text
 from seeact_offline.ranking.rankers import checkpoint_folder, is_on_hub
@@ -29,21 +29,24 @@ from seeact_offline.ranking.texts import TEXT_VERSION, ranker_input
 from seeact_offline.ranking.trainable import (
     RankerError,
     SmallModel,
+    TrialGroup,
     build_small,
     folder_digest,
+    model_scores,
     open_base,
+    report_trial,
     train_tokenizer,
 )
-from seeact_offline.records import InputError, RowError, Step
+from seeact_offline.records import DatasetError, InputError, RowError, Step
 from seeact_offline.runs.options import ABOVE_0, POSITIVE, SEED, option
 from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted
 from seeact_offline.training.checks import check_gpu, check_installed, n_processes
+from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.trainer import (
     CHECKPOINTS,
     DATA,
-    TrainingProgress,
     check_loss,
     check_out,
     claim_out,
@@ -64,6 +67,10 @@ OF_MACHINE = frozenset({"accumulate", "bf16", "threads"})
 PADDED_TOGETHER = 8
 """Pairs of like length that a CPU takes at once: half of a random batch of 32 would be padding. A GPU takes a batch whole."""
 RESULT = "training.json"
+SECONDS = "seconds"
+"""The file beside the checkpoints with the seconds of training so far."""
+TRIED, TRIED_STEPS = "cross_task", 30
+"""The split on which the ranker is tried after each epoch, and so many of its steps."""
 OPTIONS, RECIPE = "options", "recipe"
 """Groups of options."""
 
@@ -146,7 +153,7 @@ class TrainingResult:
     history: tuple[Mapping[str, float], ...]
     """The Trainer's log."""
     seconds: float
-    """Seconds since it was begun or resumed."""
+    """Seconds of the whole training, including those before it was resumed."""
     groups: int
     """Steps that were trained on."""
 
@@ -313,10 +320,11 @@ def train_ranker(asked: RankerTraining, watch: Watch | None = None) -> TrainingR
             raise InputError("split", sentence=sentence)
         groups = StoredGroups(folder, split)
         base = _base_folder(asked.base) if isinstance(asked.base, str) else _small_base(asked, identity, groups, watch)
+        trial = _read_trial(asked, watch) if is_main_process() else []
         watch.note("loading the model")
         with room_to_write(asked.out, CHECKPOINTS):
             result = train(
-                groups, asked.out, settings, base=base, watch=watch,
+                groups, asked.out, settings, base=base, watch=watch, trial=trial,
                 checkpoint=last_checkpoint(asked.out) if asked.resume else None,
             )  # fmt: skip
     if is_main_process():
@@ -369,25 +377,64 @@ def _small_base(asked: RankerTraining, identity: Mapping[str, Any], groups: Stor
     return folder
 
 
+def to_trial(step: Step) -> TrialGroup:
+    """The texts of the step's candidates in document order, and which are right."""
+    given = ranker_input(step)
+    nodes = sorted(given.texts, key=lambda node: given.places[node])
+    right = frozenset(place for place, node in enumerate(nodes) if node in step.truth.positives)
+    return TrialGroup(given.query, tuple(given.texts[node] for node in nodes), right)
+
+
+def _read_trial(asked: RankerTraining, watch: Watch) -> list[TrialGroup]:
+    """Steps of a test split, spread evenly over it; none where the data has no such split or it is the one trained on."""
+    split: Split | None = None
+    if canonical_split(asked.split) == "train":
+        with suppress(DatasetError):
+            split = open_split(asked.dataset, TRIED, limit=asked.limit)
+    if split is None:
+        watch.note(f"the ranker is not tried while it trains: that takes the splits train and {TRIED}")
+        return []
+    tried = frozenset(split.keys[:: -(-len(split.keys) // TRIED_STEPS)])
+    parts = [replace(part, places=tuple(p for p in part.places if p.step_key in tried)) for part in split.shards()]
+    steps = [step for part in parts for step in part.steps()]
+    trial = [to_trial(step) for step in steps if step.candidates and step.cleaned_html]
+    watch.note(f"tried after each epoch on {counted(len(trial), 'step')} of {TRIED}, alone and fused with bm25")
+    return trial
+
+
 # --- training ---
 
 
 def train(
-    groups: Groups, out: Path, settings: TrainingSettings, *, base: Path, watch: Watch, checkpoint: Path | None = None
-) -> TrainingResult:
+    groups: Groups, out: Path, settings: TrainingSettings, *, base: Path, watch: Watch, checkpoint: Path | None = None,
+    trial: Sequence[TrialGroup] = (),
+) -> TrainingResult:  # fmt: skip
     """Trains a checkpoint with one logit into the folder `out`, with its tokenizer, and `pair_order` in its config.
 
     `groups`: at least one, and each as `PairGroup.trainable` leaves it. `base`: a checkpoint's folder. `checkpoint`: one of an earlier call,
-    in `out`, that the training continues from. Raises RankerError, and Diverged, which leaves the checkpoints.
+    in `out`, that the training continues from. `trial`: groups that are not trained on, whose recall is told after each epoch. Raises RankerError, and Diverged, which leaves the checkpoints.
     """
     started = time.monotonic()
+    if checkpoint is not None:
+        # as if the earlier call had never ended
+        with suppress(OSError, ValueError):
+            started -= float((out / CHECKPOINTS / SECONDS).read_text("utf-8"))
     prepare_torch(settings.seed, settings.threads)
     model, tokenizer = open_base(base)
     model.config.pair_order = settings.pair_order
     pairs = EpochPairs(groups, settings.negatives, settings.seed, settings.distinct_negatives)
     trainer = _make_trainer(model, tokenizer, pairs, settings, out)
+    score = partial(
+        model_scores, trainer.model, tokenizer,
+        max_tokens=settings.max_tokens, query_first=settings.pair_order == "query-text",
+    )  # fmt: skip
+
+    def report() -> None:
+        if trial:
+            watch.note(report_trial(score, trial))
+
     with TrainingProgress(watch) as progress:
-        trainer.add_callback(_make_callback(pairs, watch, progress))
+        trainer.add_callback(_make_callback(pairs, watch, progress, report, partial(_note_seconds, out, started)))
         trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     history = tuple(dict(entry) for entry in trainer.state.log_history)
     check_loss(history, trainer.state.best_model_checkpoint)
@@ -405,6 +452,7 @@ def train(
         # a tracker's files stay
         for path in (out / CHECKPOINTS).glob("checkpoint-*"):
             shutil.rmtree(path)
+        (out / CHECKPOINTS / SECONDS).unlink(missing_ok=True)
         if (out / CHECKPOINTS).is_dir() and not any((out / CHECKPOINTS).iterdir()):
             (out / CHECKPOINTS).rmdir()
     return result
@@ -445,8 +493,19 @@ def _make_trainer(model: Any, tokenizer: Any, pairs: EpochPairs, settings: Train
     return trainer
 
 
-def _make_callback(pairs: EpochPairs, watch: Watch, progress: TrainingProgress) -> Any:
-    """A callback of the Trainer that draws each epoch's pairs, and reports."""
+def _note_seconds(out: Path, started: float) -> None:
+    (out / CHECKPOINTS / SECONDS).write_text(f"{time.monotonic() - started:.1f}\n", "utf-8")
+
+
+def _make_callback(
+    pairs: EpochPairs,
+    watch: Watch,
+    progress: TrainingProgress,
+    report: Callable[[], None],
+    note_seconds: Callable[[], None],
+) -> Any:
+    """A callback of the Trainer that draws each epoch's pairs, and reports. `report`: called after each epoch. `note_seconds`: with each
+    checkpoint. Both by the main process alone."""
     import transformers
 
     class Callback(transformers.TrainerCallback):  # type: ignore[misc]
@@ -460,6 +519,10 @@ def _make_callback(pairs: EpochPairs, watch: Watch, progress: TrainingProgress) 
         def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             progress.advance()
 
+        def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            if state.is_world_process_zero:
+                report()
+
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
             stop_without_loss(control, logs)
             numbers = [f"{name} {value:.4g}" for name, value in logs.items() if isinstance(value, int | float)]
@@ -467,6 +530,8 @@ def _make_callback(pairs: EpochPairs, watch: Watch, progress: TrainingProgress) 
 
         def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             mark_best(args, state)
+            if state.is_world_process_zero:
+                note_seconds()
 
     return Callback()
 

@@ -13,25 +13,26 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
+from zipfile import is_zipfile
 
 import numpy as np
 from filelock import FileLock
+from safetensors import SafetensorError, safe_open
 
-from seeact_offline.files.markdown import percent
 from seeact_offline.files.whole import replace_text
 from seeact_offline.models.hf_folder import PICTURES, PROCESSOR, has_safetensors, holds_weights, settings_files
 from seeact_offline.models.hf_loading import quiet
 from seeact_offline.records import Diverged, InputError
 from seeact_offline.runs.folder import check_no_run
 from seeact_offline.runs.ranking import JOURNAL
-from seeact_offline.runs.watch import RankListener, Watch
 from seeact_offline.training.baseline import FineTuning, TrainedSettings
 from seeact_offline.training.checks import n_processes
+from seeact_offline.training.progress import TrainingProgress
 
 T = TypeVar("T")
 CHECKPOINTS = "checkpoints"
@@ -52,41 +53,6 @@ KEPT_CHECKPOINTS = 2
 
 
 # --- progress ---
-
-
-FIGURES = {
-    "loss": lambda value: f"loss {value:.3g}",
-    "eval_loss": lambda value: f"held-out loss {value:.3g}",
-    "eval_letter_accuracy": lambda value: f"held out: right option {percent(value)} %",
-    "eval_answer_accuracy": lambda value: f"right answer {percent(value)} %",
-}
-"""Entries of the Trainer's log that are shown, and in which words."""
-
-
-class TrainingProgress(ExitStack):
-    """Tells a watch of each step of the optimizer; a context manager."""
-
-    def __init__(self, watch: Watch) -> None:
-        super().__init__()
-        self._watch = watch
-        self._listener: RankListener | None = None
-        self._figures: dict[str, str] = {}
-
-    def begin(self, total: int, done: int) -> None:
-        """`done`: steps of an earlier training that is resumed."""
-        self.close()
-        self._listener = self.enter_context(self._watch.counting(total, "training", "optimizer steps"))
-        for _ in range(done):
-            self._listener.advance("", resumed=True)
-
-    def advance(self) -> None:
-        """Counts a step."""
-        if self._listener is not None:
-            self._listener.advance("  ".join(self._figures.values()))
-
-    def log(self, logs: Mapping[str, Any]) -> None:
-        """An entry of the Trainer's log."""
-        self._figures |= {name: FIGURES[name](logs[name]) for name in FIGURES if name in logs}
 
 
 # --- before ---
@@ -143,13 +109,24 @@ def _claimed(out: Path) -> dict[str, Any]:
 
 
 def last_checkpoint(out: Path) -> Path | None:
-    """The last checkpoint that is complete: the Trainer writes its state last, so one that was cut short has none that can be read."""
-    whole = []
-    for state in (out / CHECKPOINTS).glob(f"checkpoint-*/{STATE}"):
-        with suppress(OSError, ValueError):
-            json.loads(state.read_text("utf-8"))
-            whole.append(state.parent)
-    return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+    """The last checkpoint that is complete."""
+    found = [path for path in (out / CHECKPOINTS).glob("checkpoint-*") if _is_whole(path)]
+    return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+
+
+def _is_whole(checkpoint: Path) -> bool:
+    tensors = [*checkpoint.rglob("*.safetensors")]
+    try:
+        json.loads((checkpoint / STATE).read_text("utf-8"))
+        for path in tensors:
+            # it compares the file's length with its header
+            with safe_open(path, "numpy"):
+                pass
+    except (OSError, ValueError, SafetensorError):
+        return False
+    # FSDP and DeepSpeed keep shares of the weights in folders; torch writes zip files, whose directory is at their end
+    has_weights = bool(tensors) or any(path.is_dir() for path in checkpoint.iterdir())
+    return has_weights and all(map(is_zipfile, checkpoint.rglob("*.pt*")))
 
 
 def is_main_process() -> bool:

@@ -39,11 +39,11 @@ from seeact_offline.training.bases import train_tokenizer
 from seeact_offline.training.card import Card, learning_curve_png, render
 from seeact_offline.training.checks import check_separate, check_settings
 from seeact_offline.training.mindact_rows import MultiChoice, words_of
+from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.recipe import NEW_TOKENS, SmallBase
 from seeact_offline.training.trainer import (
     CHECKPOINTS,
     DATA,
-    TrainingProgress,
     check_out,
     claim_out,
     is_main_process,

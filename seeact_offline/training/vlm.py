@@ -41,8 +41,9 @@ from seeact_offline.runs.watch import Watch
 from seeact_offline.training.baseline import Baseline, FineTuning, TrainedSettings
 from seeact_offline.training.bases import base_folder, build_llava, check_model, load_model, load_part, loading_options
 from seeact_offline.training.mindact_rows import check_letters
+from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.recipe import Recipe
-from seeact_offline.training.trainer import RANKS, TrainingProgress, arguments, lora_config, report_progress
+from seeact_offline.training.trainer import RANKS, arguments, lora_config, report_progress
 from seeact_offline.training.training_rows import (
     EPOCH,
     HELD_OUT,
@@ -134,7 +135,7 @@ class ChoiceQuestions:
 
 
 class ChatTemplate(NamedTuple):
-    """How a model's chat template takes conversations."""
+    """The way in which a model's chat template takes conversations."""
 
     control_tokens: tuple[str, ...]
     """Tokens that no text may spell out, the longest first."""

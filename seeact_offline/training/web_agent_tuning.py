@@ -24,8 +24,8 @@ from seeact_offline.records import InputError, StepKey
 from seeact_offline.runs.watch import Watch
 from seeact_offline.training.baseline import Baseline, FineTuning, TrainedSettings
 from seeact_offline.training.bases import build_llava
+from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.recipe import Recipe
-from seeact_offline.training.trainer import TrainingProgress
 from seeact_offline.training.training_rows import EPOCH, HELD_OUT, RowCounts, StepRows, left_out
 from seeact_offline.training.vlm import ChatTemplate, load_vlm, open_vlm, sft_trainer
 from seeact_offline.trajectories.dialogue_files import DialogueLine, messages_of, read_dialogues
