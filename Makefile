@@ -28,7 +28,7 @@ quick: $(VENV)/.installed-dev
 
 # All tests, those marked as nightly too: hours
 nightly: $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest -q -rs -n 3 --dist loadfile --no-loadscope-reorder --hypothesis-profile nightly -m "" $(ARGS)
+	@$(BIN)/python -m pytest -q -rs -n 3 --dist loadfile --no-loadscope-reorder -m "" $(ARGS)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/python -m ruff format --check .

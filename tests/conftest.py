@@ -21,10 +21,7 @@ QUICK_S, OVERTIME = 2.0, "overtime"
 """Seconds of the processor from which on a test is to be marked as slow, and their name in a report."""
 
 # A slow machine must not turn a passing property into a failing one; in CI every run tries the same examples.
-settings.register_profile(
-    "project", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True, max_examples=40
-)
-settings.register_profile("nightly", settings.get_profile("project"), max_examples=400)
+settings.register_profile("project", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
 settings.load_profile("project")
 
 

@@ -17,11 +17,7 @@ LARGEST = 600_000
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(
-    "path",
-    [pytest.param(path, marks=[pytest.mark.nightly] * (path.stem != "your_first_run")) for path in PATHS],
-    ids=lambda path: path.stem,
-)
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_a_notebook_prints_what_stands_in_it(path: Path) -> None:
     stored = texts(nbformat.read(path, as_version=4))
     assert stored

@@ -170,7 +170,7 @@ def test_queries_without_candidates_stand_among_others(ranker: CrossEncoderRanke
 
 def test_bf16_stays_near_fp32(folder: Path, ranker: CrossEncoderRanker) -> None:
     texts = ["cart", "search flight button", "alpha beta gamma"]
-    half = CrossEncoderRanker(folder, device="cpu", dtype="bfloat16")
+    half = CrossEncoderRanker(folder, device="cpu", dtype="bf16")
     assert half.dtype == "bfloat16"
     assert half.score(QUERY, texts) == pytest.approx(ranker.score(QUERY, texts), abs=0.2)
 
@@ -314,10 +314,22 @@ def test_two_labels_without_a_positive_one_are_refused(tmp_path: Path, labels: d
 # Checkpoints that cannot score pairs
 
 
-@pytest.mark.parametrize("model", [Path("no/folder"), "./no", "no/such/folder", "nothing"])
+@pytest.mark.parametrize("model", [Path("no/folder"), "./no", "/no/folder", "no/such/folder", "nothing"])
 def test_a_missing_folder_is_refused(model: str | Path) -> None:
-    with pytest.raises(RankerError, match=r"model: expected a checkpoint's folder, got .*, which is no folder"):
+    with pytest.raises(
+        RankerError, match=r"expected a checkpoint folder or a hub id OWNER/NAME, got .*, which is no folder"
+    ):
         find_folder(model)
+
+
+def test_a_hub_id_that_cannot_be_had_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(
+        RankerError,
+        match=r"model: expected .*, got nobody/nothing, which is no folder here and could not be had from the hub",
+    ):
+        CrossEncoderRanker("nobody/nothing")
 
 
 def no_weights(folder: Path) -> None:
@@ -418,7 +430,14 @@ def test_pickled_tensors_are_read(copy: Path, ranker: CrossEncoderRanker) -> Non
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"dtype": "float16"}, "dtype: expected one of auto, .* got 'float16'"),
+        *[
+            (
+                {"dtype": dtype},
+                f"expected bfloat16 or float32 for .* of type deberta-v2, got {dtype}, in which it gives NaN",
+            )
+            for dtype in ("fp16", "float16")
+        ],
+        ({"dtype": "int3"}, "dtype: expected one of auto, .* got 'int3'"),
         ({"batch_tokens": 0}, "batch_tokens: expected a positive number, got 0"),
         ({"exact_top": 0}, "exact_top: expected a positive number, got 0"),
         ({"backend": "onnx"}, "backend: expected one of auto, packed, transformers, got 'onnx'"),

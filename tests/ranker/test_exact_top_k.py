@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranker import CrossEncoderRanker, cross_encoder
@@ -31,6 +31,7 @@ class Exact:
         return self.scores[rows]
 
 
+@settings(max_examples=200)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 80), st.floats(-2, 2))
 def test_an_error_that_all_have_in_common_changes_nothing(seed: int, n: int, error: float) -> None:
     exact = np.random.default_rng(seed).permutation(n).astype(np.float32)

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -686,6 +686,7 @@ listed = st.one_of(
 
 
 @pytest.mark.slow
+@settings(max_examples=500)
 @given(text=listed, after=st.sampled_from(["", " ", "}", "\ud800"]))
 def test_the_quick_reading_of_a_candidate_gives_what_the_careful_one_does(text: str, after: str) -> None:
     quick = _plain_candidate(text + after, True)

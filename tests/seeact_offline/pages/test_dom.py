@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from seeact_offline.pages import dom
@@ -96,6 +96,7 @@ def test_descriptions_equal_the_slow_ones_on_many_random_pages(spread: float, re
 
 
 @pytest.mark.slow
+@settings(max_examples=400, deadline=None)
 @given(
     seed=st.integers(0, 2**64),
     n_nodes=st.integers(0, 60),
@@ -126,6 +127,7 @@ TEXTS = st.text(st.characters(blacklist_categories=["Cs", "Cc"], blacklist_chara
 
 
 @pytest.mark.slow
+@settings(max_examples=400, deadline=None)
 @given(text=TEXTS, label=TEXTS)
 def test_any_text_and_attribute_equals_the_slow_description(text: str, label: str) -> None:
     html = (
@@ -266,6 +268,7 @@ def test_candidates_that_take_too_much_to_describe_are_a_named_failure() -> None
     assert caught.value.name == "page_too_large"
 
 
+@settings(max_examples=200, deadline=None)
 @given(seed=st.integers(0, 2**64), repeat_ids=st.sampled_from([0.0, 0.3]))
 def test_no_more_is_written_of_a_candidate_than_is_counted(seed: int, repeat_ids: float) -> None:
     html, ids = build_page(random.Random(seed), 60, 0.5, repeat_ids)

@@ -8,7 +8,7 @@ import time
 from html import escape
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -405,6 +405,7 @@ def pages(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.slow
+@settings(max_examples=200)
 @given(pages(), KIND_ASKED, ASKED, st.sampled_from([50.0, 80.0]), st.data())
 def test_the_search_equals_the_slow_one(html: str, kind: str, text: str, threshold: float, data: st.DataObject) -> None:
     page = Page(html)
@@ -417,6 +418,7 @@ def test_the_search_equals_the_slow_one(html: str, kind: str, text: str, thresho
 
 
 @pytest.mark.slow
+@settings(max_examples=200)
 @given(pages())
 def test_the_texts_of_every_element_equal_those_found_slowly(html: str) -> None:
     page, root = Page(html), etree.fromstring(html)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seeact_offline.pages.dom import Page
@@ -141,6 +141,7 @@ TREES = st.recursive(
 
 
 @pytest.mark.slow
+@settings(max_examples=100)
 @given(st.lists(TREES, max_size=4))
 def test_any_page_becomes_well_formed_and_every_element_has_a_box_on_the_page_or_beside_it(body: list[Node]) -> None:
     root = clean(Node(next(_ids), "html", box=PAGE, children=body), PAGE)

@@ -129,6 +129,7 @@ def test_two_protocols_of_the_same_rules_part_in_nothing() -> None:
 
 
 @pytest.mark.slow
+@settings(max_examples=60, deadline=None)
 @given(steps=STEPS)
 def test_the_moves_add_up_to_the_difference(steps: list[tuple[Prediction, Truth]]) -> None:
     for first in (SEEACT, SEECLICK):

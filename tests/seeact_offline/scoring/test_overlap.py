@@ -41,8 +41,8 @@ def of_drawn(number: int) -> Overlap:
 
 
 @pytest.mark.slow
-def test_counts_union_and_kappas_of_random_sets_equal_the_slow_ones() -> None:
-    for number in range(100):
+def test_counts_union_and_kappas_of_300_random_sets_equal_the_slow_ones() -> None:
+    for number in range(300):
         steps, solved, causes = drawn(number)
         found = of_drawn(number)
         assert {one.runs: one.steps for one in found.solved_by} == slow.solved_by(solved, steps)

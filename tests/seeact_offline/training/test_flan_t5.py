@@ -13,7 +13,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from seeact_offline.cli.finetune import _stopped
 from seeact_offline.dataset import TEST_SPLITS, open_split
@@ -136,8 +138,10 @@ def test_a_training_that_is_stopped_says_what_is_saved_to_its_end(tmp_path: Path
     checkpoints = tmp_path / trainer.CHECKPOINTS
     for number, state in ((4, "{}"), (5, "{}"), (10, '{"epoch": 1.')):
         (checkpoints / f"checkpoint-{number}").mkdir(parents=True)
-        assert f"checkpoint-{number}" not in _stopped(tmp_path)
         (checkpoints / f"checkpoint-{number}" / trainer.STATE).write_text(state)
+        # a state alone is no checkpoint
+        assert f"checkpoint-{number}" not in _stopped(tmp_path)
+        save_file({"weight": np.zeros(1)}, checkpoints / f"checkpoint-{number}" / "model.safetensors")
     assert f"{checkpoints / 'checkpoint-5'} is saved" in _stopped(tmp_path)
 
 

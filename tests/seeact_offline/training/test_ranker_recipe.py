@@ -309,9 +309,11 @@ def test_resume_goes_on_from_the_last_epoch(base: Path, tmp_path: Path) -> None:
     # in the middle of what it tells of its second epoch, so that only the first is kept; its first step is told too
     with pytest.raises(KeyboardInterrupt):
         train(groups(4), out, settings, base=base, watch=Heard(limit=3))
+    (out / "checkpoints" / "seconds").write_text("1000.0")
     (checkpoint,) = (out / "checkpoints").glob("checkpoint-*")
     result = train(groups(4), out, settings, base=base, watch=heard, checkpoint=checkpoint)
     assert [entry["epoch"] for entry in result.history if "loss" in entry][1:] == [1.0, 2.0, 3.0]
+    assert 1000 < result.seconds < 1100
     assert (heard.before, heard.after) == (heard.total // 3, heard.total // 3 * 2)
 
 
@@ -338,7 +340,6 @@ def test_a_warmup_without_end_is_refused() -> None:
         dataclasses.replace(QUICK, warmup_epochs=2.5).check()
 
 
-@pytest.mark.nightly
 def test_two_processes_train_as_one_does(base: Path, tmp_path: Path) -> None:
     from tests.seeact_offline.training import train_pairs
 

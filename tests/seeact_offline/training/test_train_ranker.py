@@ -6,8 +6,10 @@ import argparse
 import dataclasses
 import io
 import json
+import os
 import re
 import shutil
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,6 +45,11 @@ TINY = SmallModel(vocab_size=400, hidden_size=32, layers=2, heads=2, intermediat
 QUICK = TrainingSettings(epochs=3, negatives=3, batch=4, learning_rate=3e-3, max_tokens=64, seed=1, threads=1)
 EPOCH = 8
 """Steps of the optimizer."""
+
+
+@pytest.fixture(autouse=True)
+def few_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranker_tuning, "TRIED_STEPS", 1)
 
 
 def settings(words: str) -> TrainingSettings:
@@ -106,7 +113,8 @@ class Commanded(NamedTuple):
 def commanded(tmp_path_factory: pytest.TempPathFactory) -> Commanded:
     folder, out, err = tmp_path_factory.mktemp("commanded") / "ranker", io.StringIO(), io.StringIO()
     words = "train-ranker --small --limit 1 --epochs 1 --negatives 2 --max-tokens 160 --threads 1 --out"
-    with redirect_stdout(out), redirect_stderr(err):
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(ranker_tuning, "TRIED_STEPS", 1)
         assert main([*words.split(), str(folder)]) == 0
     return Commanded(folder, out.getvalue(), err.getvalue())
 
@@ -114,8 +122,10 @@ def commanded(tmp_path_factory: pytest.TempPathFactory) -> Commanded:
 def test_command_trains_a_small_ranker(commanded: Commanded) -> None:
     assert "trained on" in commanded.out
     lines = [line for line in commanded.err.splitlines() if " steps  " not in line]
-    begun, reading, *_, training, _, _ = lines
+    begun, reading, *_, tried, _, training, _, told, _ = lines
     assert begun == f"training a ranker on train of sample, into {commanded.folder}"
+    assert re.fullmatch(r"tried after each epoch on 1 step of cross_task, alone and fused with bm25", tried)
+    assert re.match(r"recall@10/50 over 1 step: own [\d./]+, own\+bm25 [\d./]+, bm25 [\d./]+$", told)
     assert (reading.startswith("preparing the texts of "), reading.endswith(", the first task")) == (True, True)
     assert training.startswith("training: ")
     assert {path.name for path in commanded.folder.iterdir()} - {"checkpoints"} == {
@@ -264,18 +274,26 @@ def test_a_page_that_changed_in_place_is_not_resumed(tmp_path: Path) -> None:
         ranker_tuning.train_ranker(asked(file.parent, tmp_path / "out", resume=True))
 
 
+def cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+@pytest.mark.parametrize(
+    ("part", "spoil"),
+    [
+        ("trainer_state.json", cut),
+        ("trainer_state.json", Path.unlink),
+        ("model.safetensors", cut),
+        ("model.safetensors", Path.unlink),
+        ("optimizer.pt", cut),
+    ],
+)
 def test_an_incomplete_newest_checkpoint_is_passed_over(
-    dataset: Path, trained: Path, ended: Path, tmp_path: Path
+    part: str, spoil: Callable[[Path], None], dataset: Path, trained: Path, ended: Path, tmp_path: Path
 ) -> None:
-    """One that was ended while it was written has no state, or half of one: the Trainer writes it last."""
     out = Path(shutil.copytree(ended, tmp_path / "out"))
-    for number, text in ((13, '{"epoch": 1.'), (14, None)):
-        newest = shutil.copytree(
-            out / "checkpoints" / f"checkpoint-{EPOCH}", out / "checkpoints" / f"checkpoint-{number}"
-        )
-        (newest / "trainer_state.json").unlink()
-        if text is not None:
-            (newest / "trainer_state.json").write_text(text)
+    newest = shutil.copytree(out / "checkpoints" / f"checkpoint-{EPOCH}", out / "checkpoints" / "checkpoint-13")
+    spoil(newest / part)
     ranker_tuning.train_ranker(asked(dataset, out, resume=True))
     assert weights(out) == weights(trained)
 

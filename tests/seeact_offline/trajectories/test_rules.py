@@ -161,6 +161,7 @@ ADDRESSES = st.builds(
 )
 
 
+@settings(max_examples=300)
 @given(ADDRESSES, st.lists(ADDRESSES, min_size=1, max_size=2), st.sampled_from(["EXACT", "GOLD in PRED"]))
 def test_url_match_is_the_slow_one(address: str, references: list[str], note: str) -> None:
     written = " |OR| ".join(references)
