@@ -40,8 +40,8 @@ class PaidFolder:
 
     def another_model(self, settings: ModelSettings, manifest: Manifest) -> Model:
         """Opens one more model on this folder's money. Raises ModelSpecError and InputError."""
-        made = (self.folder.begun() or manifest).made
-        return settings.open(self.budget, "" if made is None else made.run)
+        began = self.folder.run_id if self.folder.manifest.exists() else manifest.made and manifest.made.run
+        return settings.open(self.budget, began or "")
 
     async def ask_left(
         self,

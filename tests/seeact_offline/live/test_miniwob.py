@@ -158,10 +158,10 @@ class TestRewards:
 
     def test_an_episode_that_is_drawn_twice_is_run_once_and_counts_twice(self, tmp_path: Path) -> None:
         model = Clicks(None)
-        found = run(tmp_path / "run", model, ["click-pie"], seeds=7)
+        found = run(tmp_path / "run", model, ["click-pie"], seeds=8)
         n_lines = len((found.path / "episodes.jsonl").read_text().splitlines())
-        assert (found.results.n_tasks, found.results.n_episodes) == (1, 7)
-        assert n_lines == len(model.asked) == 6
+        assert (found.results.n_tasks, found.results.n_episodes) == (1, 8)
+        assert n_lines == len(model.asked) == 7
 
 
 def line(name: str, raw: float, **more: Any) -> EpisodeLine:
