@@ -1,7 +1,7 @@
 """Agents: how today's GUI models are shown a page, and how their replies are read. One module a family.
 
-An agent is a record (`Agent`); a new one is one file, inside the package or outside it. The names below that agents are made of load on
-first use, so that a run without an agent loads none of it.
+An agent is a record (`Agent`); a new one is one file, inside the package or outside it. The names below that agents are
+made of load on first use, so that a run without an agent loads none of it.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ ENTRY_POINTS = "seeact_offline.groundings"
 
 
 def find_agent(spec: str, argument: str = "agent") -> tuple[Agent, dict[str, str]]:
-    """An agent by its name here, by `FRAME:NOTATION`, such as `px/none:point`, by `FILE.py:NAME` or the name of an entry point, and what identifies
-    its code where that is not ours. Raises InputError about `argument`."""
+    """An agent by its name here, by `FRAME:NOTATION`, such as `px/none:point`, by `FILE.py:NAME` or the name of an
+    entry point, and what identifies its code where that is not ours. Raises InputError about `argument`."""
     from seeact_offline.agents.agent_record import Agent
 
     for known in (GUI_MODELS, GROUNDERS):

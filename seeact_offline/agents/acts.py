@@ -1,6 +1,7 @@
 """The acts that a reply asks for, in one form for all agents, and how they become one answer.
 
-An agent's reader turns a reply into acts; `fold` turns the acts into one operation, value and place, the answer to a step.
+An agent's reader turns a reply into acts; `fold` turns the acts into one operation, value and place, the answer to a
+step.
 """
 
 from __future__ import annotations
@@ -73,9 +74,9 @@ class Act:
     text: str | None = None
     """Text that is typed, chosen, pressed or answered."""
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    """Further parts. What only a browser needs: `direction` (up, down, left, right, forward) and `pixels` of a scroll, `to` (the place where a
-    drag ends), `enter` (True: pressed after typing), `keys` that the verb itself names; and `name` of an act of another kind, where a protocol
-    compares it. Empty for none."""
+    """Further parts. What only a browser needs: `direction` (up, down, left, right, forward) and `pixels` of a scroll,
+    `to` (the place where a drag ends), `enter` (True: pressed after typing), `keys` that the verb itself names; and
+    `name` of an act of another kind, where a protocol compares it. Empty for none."""
 
     @property
     def point(self) -> Point | None:
@@ -107,14 +108,17 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Turns the acts of a reply into one answer: the first counts, and a click followed by typing is a TYPE at the click's place."""
+    """Turns the acts of a reply into one answer: the first counts, and a click followed by typing is a TYPE at the
+    click's place."""
 
     type_place: Literal["none", "last-click", "ask-again"] = "none"
-    """The place of a TYPE that names none: none, that of the step before if it was a click, or that of a further question."""
+    """The place of a TYPE that names none: none, that of the step before if it was a click, or that of a further
+    question."""
     endings: Mapping[str, str] = field(default_factory=lambda: ENDINGS)
 
     def fold(self, acts: Sequence[Act], last_click: Point | None = None) -> tuple[Act, str | None]:
-        """The act that counts, and the failure's name where it answers no step. Raises Unreadable where there is no act."""
+        """The act that counts, and the failure's name where it answers no step. Raises Unreadable where there is no
+        act."""
         if not acts:
             raise Unreadable("no act")
         busy = [act for act in acts if act.kind not in IDLE] or acts[:1]
@@ -147,9 +151,9 @@ def answer_of(
     strict: bool = False,
     needs_place: bool = True,
 ) -> Answer:
-    """The one answer that these acts are. `last_click`: where the step before was clicked, in pixels of the page. `strict`: keep a place beyond
-    the picture, moved to its edge where the released code does, and take an action of another name for an answer. `needs_place`: False for
-    acts whose element another agent finds."""
+    """The one answer that these acts are. `last_click`: where the step before was clicked, in pixels of the page.
+    `strict`: keep a place beyond the picture, moved to its edge where the released code does, and take an action of
+    another name for an answer. `needs_place`: False for acts whose element another agent finds."""
     try:
         act, failure = fold.fold(acts)
     except Unreadable as error:

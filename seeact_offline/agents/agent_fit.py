@@ -1,7 +1,8 @@
-"""Which agent wrote these replies? Every agent's language and frame is tried on them, and the shares that it reads and places are compared.
+"""Which agent wrote these replies? Every agent's language and frame is tried on them, and the shares that it reads and
+places are compared.
 
-A language is judged by the replies that its own reader takes. What decides between two frames is the data: a frame that is not the
-model's puts places beside every element.
+A language is judged by the replies that its own reader takes. What decides between two frames is the data: a frame that
+is not the model's puts places beside every element.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ class AgentFit:
 
     @property
     def rank(self) -> tuple[float, ...]:
-        """The better of two fits has the greater one: first what of the language is read, then where the places lie. Both figures of the data count: a weak model is on few right elements in any frame."""
+        """The better of two fits has the greater one: first what of the language is read, then where the places lie.
+        Both figures of the data count: a weak model is on few right elements in any frame."""
         # a frame of unknown size may hold all places: it comes behind one that does
         held = 0.999 if self.on_page is None else self.on_page
         return self.own, self.texts, (self.on_candidate or 0.0) + (self.element or 0.0), held, self.read
@@ -79,7 +81,8 @@ class AgentFit:
         return ", ".join(self.agents[:MOST_NAMED]) + more
 
     def lead(self, other: AgentFit) -> str:
-        """The first figures by which this one is ahead of another, in points; empty where those that are known for both are equal."""
+        """The first figures by which this one is ahead of another, in points; empty where those that are known for both
+        are equal."""
         for names in (("own",), ("texts",), ("on_candidate", "element"), ("on_page",), ("read",)):
             pairs = [(FIGURES[name], getattr(self, name), getattr(other, name)) for name in names]
             points = [

@@ -72,7 +72,8 @@ class Agent:
     scroll: str = ""
     """The reply that asks for the next view."""
     act_writer: Callable[[Act], str] | None = None
-    """Writes acts that are no operation, such as scrolls and the end; raises ValueError for one that the language has no words for."""
+    """Writes acts that are no operation, such as scrolls and the end; raises ValueError for one that the language has
+    no words for."""
     grounder: str | None = None
     """The agent that finds the place of what this one describes."""
     protocol: str = "seeact"
@@ -91,8 +92,8 @@ class Agent:
         return load_place(self.strategy)(self)
 
     def read(self, text: str, shown: Shown | None = None, strict: bool = False) -> tuple[Act, ...]:
-        """The acts of a reply, in its order, without those of its thoughts in tags. `strict`: as the released code reads it. Raises
-        Unreadable, UnknownAct and NoMarks among them.
+        """The acts of a reply, in its order, without those of its thoughts in tags. `strict`: as the released code
+        reads it. Raises Unreadable, UnknownAct and NoMarks among them.
 
         >>> from seeact_offline.agents import AGENTS
         >>> AGENTS["showui"].read("{'action': 'TYPE', 'value': 'Vienna', 'position': [0.5, 0.25]}")
@@ -140,7 +141,8 @@ class Agent:
         return None
 
     def say(self, act: Act) -> str:
-        """A reply with an act that is no operation, and that names no place. Raises ValueError where the language has no words for it.
+        """A reply with an act that is no operation, and that names no place. Raises ValueError where the language has
+        no words for it.
 
         >>> from seeact_offline.agents import AGENTS
         >>> AGENTS["visualwebarena"].say(Act("scroll", None, "up")).splitlines()[-1]
@@ -186,7 +188,7 @@ def read_parts(reader: Reader, text: str) -> tuple[Act, ...]:
 
 
 def _without_cut_numbers(text: str) -> str:
-    """The reply without the numbers at its very end that an open bracket or tag holds: it may have been cut short within or behind one, and the
-    place would be another."""
+    """The reply without the numbers at its very end that an open bracket or tag holds: it may have been cut short
+    within or behind one, and the place would be another."""
     cut = _CUT.search(text[-100:])
     return text if cut is None else text[: len(text) - len(text[-100:]) + cut.start("numbers")]

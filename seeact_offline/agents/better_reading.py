@@ -27,8 +27,8 @@ def better_reading(
     settings: Mapping[str, Any],
     is_certain: bool,
 ) -> BetterReading:
-    """`placed`: those of `pairs` with a place that may be in other numbers. `settings`: the manifest's. `is_certain`: replies cannot be read,
-    or places lie beside every candidate."""
+    """`placed`: those of `pairs` with a place that may be in other numbers. `settings`: the manifest's. `is_certain`:
+    replies cannot be read, or places lie beside every candidate."""
     own = str(settings.get("agent", settings.get("grounding")))
     grounds = own in GUI_MODELS and GUI_MODELS[own].grounder is not None
     agents, share = tuple[str, ...](), ""
@@ -46,8 +46,8 @@ def better_reading(
 def _in_other_numbers(
     pairs: Sequence[tuple[Prediction, Truth]], own: str, settings: Mapping[str, Any]
 ) -> tuple[tuple[str, ...], str]:
-    """The agent that reads as the run's own, but in the frame that the places tell, and how many it has right. `pairs`: those with a place.
-    `own`: the run's agent. Raises InputError for one that is not known here."""
+    """The agent that reads as the run's own, but in the frame that the places tell, and how many it has right. `pairs`:
+    those with a place. `own`: the run's agent. Raises InputError for one that is not known here."""
     name = str(settings.get("grounder_agent") or (own in GUI_MODELS and GUI_MODELS[own].grounder) or own)
     if ".py:" in name:
         # code that a run names is not loaded: the run may be anybody's
@@ -95,7 +95,8 @@ def _fitting(
 
 
 def geometry_of(prediction: Prediction, truth: Truth | None, settings: Mapping[str, Any]) -> dict[str, int]:
-    """The picture that the last reply of a run to a step is about, as columns of imported replies. `settings`: the manifest's."""
+    """The picture that the last reply of a run to a step is about, as columns of imported replies. `settings`: the
+    manifest's."""
     shown = prediction.groups[-1].shown if prediction.groups else None
     if shown is None or ("format" in settings and _is_by_rule(shown, truth, settings.get("agent"))):
         return {}
@@ -103,7 +104,8 @@ def geometry_of(prediction: Prediction, truth: Truth | None, settings: Mapping[s
 
 
 def _is_by_rule(shown: ShownPicture, truth: Truth | None, agent: object) -> bool:
-    """Tells whether the picture is as the agent's own rule makes it, where an import did not say: another agent has another rule."""
+    """Tells whether the picture is as the agent's own rule makes it, where an import did not say: another agent has
+    another rule."""
     page = None if truth is None else truth.picture_size
     known = GUI_MODELS.get(agent) or GROUNDERS.get(agent)
     if known is None or page is None or shown.part != (0, 0, *page):

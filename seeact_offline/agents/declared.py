@@ -1,7 +1,8 @@
-"""Agents declared by names: the numbers of their places, the rule that resizes their pictures, their notation, and verbs of their own.
+"""Agents declared by names: the numbers of their places, the rule that resizes their pictures, their notation, and
+verbs of their own.
 
-A model whose answers are written in a known notation needs no code. `Agent` is the record that this makes; a language that no notation
-covers brings a reader and a writer of its own.
+A model whose answers are written in a known notation needs no code. `Agent` is the record that this makes; a language
+that no notation covers brings a reader and a writer of its own.
 """
 
 from __future__ import annotations
@@ -129,11 +130,11 @@ def gui_model(
 ) -> Agent:
     """Declares an agent by names.
 
-    `frame`: how it counts places: `px` (pixels of the picture as its processor resized it), `1000`, `999`, `100` (percent), `1`, or one of
-    these with `yx` at its end, such as `1000yx`, where y stands before x. `resize`: the rule of its processor, which `px` needs:
-    `smart(28, MIN, MAX)`, `linear(MIN, MAX)`, `exact(W, H)`, `fit(W, H)` or `none`.
-    `notation`: a name of STYLES. `verbs`: verbs of its own -> kinds of acts. `prompt`: the template of its question, with `{{task}}` and
-    `{{history}}`; none: one that shows the notation. `more`: other fields of `Agent`.
+    `frame`: how it counts places: `px` (pixels of the picture as its processor resized it), `1000`, `999`, `100`
+    (percent), `1`, or one of these with `yx` at its end, such as `1000yx`, where y stands before x. `resize`: the rule
+    of its processor, which `px` needs: `smart(28, MIN, MAX)`, `linear(MIN, MAX)`, `exact(W, H)`, `fit(W, H)` or `none`.
+    `notation`: a name of STYLES. `verbs`: verbs of its own -> kinds of acts. `prompt`: the template of its question,
+    with `{{task}}` and `{{history}}`; none: one that shows the notation. `more`: other fields of `Agent`.
 
     Raises InputError for a name that does not exist, and for `px` without its rule.
 
@@ -224,8 +225,8 @@ def _prompt(style: Style, frame: str) -> str:
 
 
 def framed_agent(spec: str, argument: str) -> Agent | None:
-    """The agent that `FRAME:NOTATION` or `FRAME/RULE:NOTATION` names, where an agent's name may stand for NOTATION: it then reads as that one,
-    in another frame. None for a text of another form. Raises InputError.
+    """The agent that `FRAME:NOTATION` or `FRAME/RULE:NOTATION` names, where an agent's name may stand for NOTATION: it
+    then reads as that one, in another frame. None for a text of another form. Raises InputError.
 
     >>> framed_agent("1000:point_2d", "grounder_agent").read('{"point_2d": [500, 250]}')
     (Act(kind='click', place=(500.0, 250.0), text=None),)

@@ -1,6 +1,8 @@
-"""The numbers that places are written in, as the places themselves tell: the size of the picture, and which of x and y comes first.
+"""The numbers that places are written in, as the places themselves tell: the size of the picture, and which of x and y
+comes first.
 
-A place lies in the box of the right element for an interval of picture sizes. Right places share a size; wrong ones share none.
+A place lies in the box of the right element for an interval of picture sizes. Right places share a size; wrong ones
+share none.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from seeact_offline.agents.screens import Frame, Point, Resize, Rule, Shown, Siz
 from seeact_offline.records import Box
 
 FAR_BETTER, LEAST_GAIN = 0.1, 3
-"""Share and number of the places by which more must be right in another frame than moved by one distance. By chance it is 2 at most."""
+"""Share and number of the places by which more must be right in another frame than moved by one distance. By chance it
+is 2 at most."""
 LIMITS = range(200, 1 << 24)
 """Limits of a rule, in pixels of a picture or of its side. With fewer, `linear` leaves a tall picture no width."""
 SCALES = (1000, 999, 100, 1)
@@ -27,7 +30,8 @@ RULES: Mapping[Rule, str] = {
     "linear": "linear(1,{limit})",
     "fit": "fit({limit},{limit})",
 }
-"""Rules by which a server may scale a picture, and how agents are declared with them. The sizes that they give grow with the limit."""
+"""Rules by which a server may scale a picture, and how agents are declared with them. The sizes that they give grow
+with the limit."""
 Interval = tuple[float, float]
 """The least and the greatest number."""
 
@@ -61,7 +65,8 @@ class WrittenPlace:
 
 
 def better_frame(places: Sequence[WrittenPlace], agent: Agent) -> Agent | None:
-    """The agent that reads as this one, but in the frame that the places tell; None where they tell no other. `agent`: reads the run."""
+    """The agent that reads as this one, but in the frame that the places tell; None where they tell no other. `agent`:
+    reads the run."""
     # the same place for the same element tells nothing new
     places = [*dict.fromkeys(places)]
     names = [f"{name}:{agent.name.rpartition(':')[2]}" for name in _frame_names(places, agent.view.resize.factor)]
@@ -73,8 +78,8 @@ def better_frame(places: Sequence[WrittenPlace], agent: Agent) -> Agent | None:
 
 
 def _frame_names(places: Sequence[WrittenPlace], factor: int) -> Iterator[str]:
-    """Yields the frames that explain most places, the likeliest first, as agents are declared with them: a known scale, RULES, and one size of
-    all pictures, with x and with y first."""
+    """Yields the frames that explain most places, the likeliest first, as agents are declared with them: a known scale,
+    RULES, and one size of all pictures, with x and with y first."""
     for frame in ("px", "pxyx"):
         sizes = [place.sizes(frame == "pxyx") for place in places]
         shared = _shared_both(sizes)
@@ -87,7 +92,8 @@ def _frame_names(places: Sequence[WrittenPlace], factor: int) -> Iterator[str]:
 
 
 def _n_moved(places: Sequence[WrittenPlace], frame: Frame) -> int:
-    """The number of places that one distance would move onto the right element: a model that always clicks beside it is in no other frame."""
+    """The number of places that one distance would move onto the right element: a model that always clicks beside it is
+    in no other frame."""
     moves = []
     for place in places:
         (x, y), box = place.shown.to_page(place.numbers, frame), place.boxes[0]

@@ -1,7 +1,8 @@
-"""Grounding in an agent's own language: it is shown the page part by part, acts, and what lies at its place is the element.
+"""Grounding in an agent's own language: it is shown the page part by part, acts, and what lies at its place is the
+element.
 
-An agent (`seeact_offline.agents`) says what is shown and how its replies are read; this is the one loop that asks any of them.
-The element is the smallest candidate whose box contains the place, as for grounding by pixel.
+An agent (`seeact_offline.agents`) says what is shown and how its replies are read; this is the one loop that asks any
+of them. The element is the smallest candidate whose box contains the place, as for grounding by pixel.
 """
 
 from __future__ import annotations
@@ -102,8 +103,9 @@ class AgentGrounding(Grounding):
         grounder: Agent | None = None,
         earlier: int = 0,
     ) -> None:
-        """`earlier`: steps of the task that are told with their screenshots. `grounder`: the agent that finds what this one describes; None: its own. `grounder_pack`: the templates of that, or of this one
-        where it is asked again for the place of a TYPE that has none; None: nothing is asked twice."""
+        """`earlier`: steps of the task that are told with their screenshots. `grounder`: the agent that finds what this
+        one describes; None: its own. `grounder_pack`: the templates of that, or of this one where it is asked again for
+        the place of a TYPE that has none; None: nothing is asked twice."""
         self.form = form or QuestionOptions()
         self.agent, self._pack, self._grounder_pack = agent, pack, grounder_pack
         self._strict, self._told_pictures = strict, earlier
@@ -160,8 +162,8 @@ class AgentGrounding(Grounding):
         last_click: Point | None = None,
         target: Target | None = None,
     ) -> AskedView:
-        """Asks about one view. `prepared`: its history is the past that is told, recorded or lived. `last_click`: where the step before
-        clicked. `target`: the truth; None where nobody knows it. Raises StepError."""
+        """Asks about one view. `prepared`: its history is the past that is told, recorded or lived. `last_click`: where
+        the step before clicked. `target`: the truth; None where nobody knows it. Raises StepError."""
         question = self._question(prepared, shown, index, target)
         talk = await session.converse(question)
         if talk.failure is not None:
@@ -212,7 +214,8 @@ class AgentGrounding(Grounding):
         return self.lacks_place(answer) and (not stops or index in _blocks_with_target(prepared, views))
 
     def _last_view(self, prepared: PreparedStep, views: Sequence[Shown]) -> int:
-        """The view after which nothing more is shown; for an agent that stops by the truth, the one behind the last that holds it."""
+        """The view after which nothing more is shown; for an agent that stops by the truth, the one behind the last
+        that holds it."""
         if not self.agent.view.stops_at_truth:
             return len(views) - 1
         return min(max(_blocks_with_target(prepared, views), default=-1) + 1, len(views) - 1)
@@ -234,7 +237,8 @@ class AgentGrounding(Grounding):
         return step.earlier[-self._told_pictures :] if self._told_pictures else ()
 
     def _told(self, prepared: PreparedStep) -> tuple[Message, ...]:
-        """Earlier steps as turns: the screenshot, and what was done in the agent's language. One whose row has a fault is left out."""
+        """Earlier steps as turns: the screenshot, and what was done in the agent's language. One whose row has a fault
+        is left out."""
         turns: list[Message] = []
         for step in self._shown_steps(prepared.step):
             if step.screenshot is None or step.faults:
@@ -243,7 +247,8 @@ class AgentGrounding(Grounding):
             views = views_of(self.agent, before)
             target = self.target(before, views)
             picture = self._picture(before, views[target.view])
-            # the agent's own language, but for the element's words of a planner, and a value that might spell a token, escaped
+            # the agent's own language, but for the element's words of a planner, and a value that might spell a token,
+            # escaped
             value = step.truth.operation.value
             said = None if self.agent.grounder is not None or set("<[|") & set(value) else (value,)
             turns += [
@@ -318,8 +323,8 @@ def _last_click(step: Step) -> tuple[float, float] | None:
 
 
 def landed(step: Step, page: Page, answer: Answer) -> tuple[str | None, Answer]:
-    """The element at an answer's place, and the answer. An entry of a list stands for its `select`: a click on one that has a place
-    of its own selects it."""
+    """The element at an answer's place, and the answer. An entry of a list stands for its `select`: a click on one that
+    has a place of its own selects it."""
     if answer.place is None:
         return None, answer
     return list_of_entry(step, page, element_at(answer.place, elements(step, page)), answer)
@@ -342,8 +347,8 @@ def list_of_entry(step: Step, page: Page, node: str | None, answer: Answer) -> t
 
 
 def visible_centre_in(box: Box, shown: Shown) -> tuple[float, float] | None:
-    """The centre of the part of a box that a view shows; None where it shows nothing of it. A view of a part of the page must
-    show all of the box, as UGround's blocks do."""
+    """The centre of the part of a box that a view shows; None where it shows nothing of it. A view of a part of the
+    page must show all of the box, as UGround's blocks do."""
     left, top, right, bottom = shown.part
     if (right, bottom) != shown.page and not (top <= box.y and box.bottom <= bottom):
         return None
@@ -378,7 +383,8 @@ def _size(part: tuple[int, int, int, int]) -> tuple[int, int]:
 
 
 def _blocks_with_target(prepared: PreparedStep, views: Sequence[Shown]) -> frozenset[int]:
-    """The blocks in which a positive's box lies wholly; the last one counts as high as the others, however little of it is left."""
+    """The blocks in which a positive's box lies wholly; the last one counts as high as the others, however little of it
+    is left."""
     positives = prepared.step.truth.positives
     boxes = [box for node, box in elements(prepared.step, prepared.page) if node in positives]
     return frozenset(
@@ -437,7 +443,8 @@ def _open(agent: Agent, inputs: StrategyInputs) -> StrategyInstance:
 
 
 def _limited(agent: Agent, most: int) -> Agent:
-    """The agent on a server with another limit. Raises InputError where it scales no pictures, or to a size of its own."""
+    """The agent on a server with another limit. Raises InputError where it scales no pictures, or to a size of its
+    own."""
     if agent.view.resize.rule not in ("smart", "linear"):
         raise InputError(
             "max_pixels",

@@ -1,9 +1,12 @@
-"""Clipping of conversations, as web agents forget what they saw: older observations of a conversation are replaced by a note.
+"""Clipping of conversations, as web agents forget what they saw: older observations of a conversation are replaced by a
+note.
 
-Clipping at every turn gives the same as clipping once, as the notes are observations themselves. The wording of the notes is ours;
-their places are those of the released code. Its other note, on downloaded PDF files, has no use on recorded pages.
+Clipping at every turn gives the same as clipping once, as the notes are observations themselves. The wording of the
+notes is ours; their places are those of the released code. Its other note, on downloaded PDF files, has no use on
+recorded pages.
 
-Source: MinorJerry/WebVoyager 5a78967: utils.py:258-301; MinorJerry/OpenWebVoyager e907cef: WebVoyager/utils_localhost.py:54-172.
+Source: MinorJerry/WebVoyager 5a78967: utils.py:258-301; MinorJerry/OpenWebVoyager e907cef:
+WebVoyager/utils_localhost.py:54-172.
 """
 
 from __future__ import annotations
@@ -28,14 +31,16 @@ LONGEST_LINE = 500
 
 
 def clip(messages: Sequence[Message], keep: int, counted: Counted = "pictures") -> tuple[Message, ...]:
-    """WebVoyager's rule: the newest `keep` observations stay whole, and of each older one what stands before `Observation:` and a note.
+    """WebVoyager's rule: the newest `keep` observations stay whole, and of each older one what stands before
+    `Observation:` and a note.
 
-    `counted`: the user messages that are observations. `pictures`: those with a picture, so that corrections stay as they are; `all`: as
-    released for text-only runs, where a correction takes a place of an observation; `observations`: those that say `Observation:`.
+    `counted`: the user messages that are observations. `pictures`: those with a picture, so that corrections stay as
+    they are; `all`: as released for text-only runs, where a correction takes a place of an observation; `observations`:
+    those that say `Observation:`.
 
-    >>> talk = [Message("user", "Observation: [1] From"), Message("assistant", "Click [1]"), Message("user", "Observation: [2] To")]
-    >>> [message.text for message in clip(talk, keep=1, counted="observations")]
-    ['Observation: no longer shown (an accessibility tree).', 'Click [1]', 'Observation: [2] To']
+    >>> talk = [Message("user", "Observation: [1] From"), Message("assistant", "Click [1]"), Message("user",
+    "Observation: [2] To")] >>> [message.text for message in clip(talk, keep=1, counted="observations")] ['Observation:
+    no longer shown (an accessibility tree).', 'Click [1]', 'Observation: [2] To']
     """
     rules: dict[Counted, Callable[[Message], bool]] = {
         "pictures": lambda message: message.picture is not None,
@@ -62,10 +67,11 @@ def clip(messages: Sequence[Message], keep: int, counted: Counted = "pictures") 
 
 
 def clip_open(messages: Sequence[Message], keep: int = 3) -> tuple[Message, ...]:
-    """OpenWebVoyager's rule for its trained model: the newest observation stays whole, but for its long lines; the `keep` - 1 before it
-    keep their pictures, those before them nothing.
+    """OpenWebVoyager's rule for its trained model: the newest observation stays whole, but for its long lines; the
+    `keep` - 1 before it keep their pictures, those before them nothing.
 
-    An observation is a user message with a line that begins with `OBSERVATION:`; what stands before that line always stays.
+    An observation is a user message with a line that begins with `OBSERVATION:`; what stands before that line always
+    stays.
     """
 
     def clipped() -> Iterator[Message]:

@@ -1,6 +1,7 @@
 """The agents of this package, a record each: what a model is shown, how it counts places, and how it answers.
 
-Their strict readers are in `released`. A model whose answers are in a known notation is declared by names (`declared.gui_model`).
+Their strict readers are in `released`. A model whose answers are in a known notation is declared by names
+(`declared.gui_model`).
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def read_json_calls(text: str) -> list[Act]:
 
 
 def read_gemini(text: str) -> list[Act]:
-    """Every call that the text holds as JSON, or the only place: Gemini's `point` and `box_2d` have y before x, its calls name both."""
+    """Every call that the text holds as JSON, or the only place: Gemini's `point` and `box_2d` have y before x, its
+    calls name both."""
     try:
         return read_json_calls(text)
     except Unreadable as error:
@@ -192,7 +194,8 @@ WRITE_SEECLICK = Template(
     '{"action_type": 2, "click_point": (X,Y), "value": "VALUE"}',
     digits=2,
 )
-"""A dictionary as the training data has it: a value that holds a quote makes it unreadable, and the released evaluation leaves such steps out."""
+"""A dictionary as the training data has it: a value that holds a quote makes it unreadable, and the released evaluation
+leaves such steps out."""
 WRITE_SHOWUI = Template(
     "{'action': 'CLICK', 'value': None, 'position': [X, Y]}",
     "{'action': 'TYPE', 'value': 'VALUE', 'position': [X, Y]}",
@@ -200,7 +203,8 @@ WRITE_SHOWUI = Template(
     quoted=escape,
     digits=2,
 )
-"""A dictionary as the training data has it, a click without the element's name; the value of a SELECT is the element's name."""
+"""A dictionary as the training data has it, a click without the element's name; the value of a SELECT is the element's
+name."""
 SEECLICK = Agent(
     "seeclick", "njucckevin/SeeClick 0ef37ac: agent_tasks/mind2web_test.py", partial(acts_in, notations=("json",), verbs=released.SEECLICK_TYPES, sign="action_type"), released.read_seeclick_strictly, WRITE_SEECLICK,
     verbs=released.SEECLICK_TYPES, protocol="seeclick", frame=Frame(1, decimals=2, rounded_to=3), history_steps=4,
@@ -307,7 +311,8 @@ UGROUND = Agent(
     view=View("blocks", stops_at_truth=True), grounder="uground-grounder",
     scroll="ACTION: SCROLL DOWN\nELEMENT: None\nVALUE: None", reads_others=False,
 )  # fmt: skip
-"""The agent as released: the blocks that hold the right element decide how far it may scroll, and whether the grounder is asked."""
+"""The agent as released: the blocks that hold the right element decide how far it may scroll, and whether the grounder
+is asked."""
 UGROUND_BLIND = replace(UGROUND, name="uground-blind", view=View("blocks"))
 """The same without the truth: it may scroll to the end of the page."""
 SEEACT_PLANNER = replace(UGROUND, name="seeact-planner", view=View(), scroll="")

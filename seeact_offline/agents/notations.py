@@ -1,8 +1,9 @@
 """Notations: which calls, and places, a reply has, and where; below them the one place that accepts them.
 
-A notation finds acts in a text; `acts_in` tries them all, clearest first. It reads what is documented for models of 2025 and 2026:
-QwenLM/Qwen3.8#125 and vllm-project/vllm#42021 (XML), trycua/cua loops/uitars2.py and glm45v.py (boxes), QwenLM/Qwen3-VL (JSON between tags),
-zai-org/CogAgent, Tongyi-MAI/MAI-UI, stepfun-ai/gelab-zero parser_0920_summary.py, inclusionAI/UI-Venus navigation/utils.py.
+A notation finds acts in a text; `acts_in` tries them all, clearest first. It reads what is documented for models of
+2025 and 2026: QwenLM/Qwen3.8#125 and vllm-project/vllm#42021 (XML), trycua/cua loops/uitars2.py and glm45v.py (boxes),
+QwenLM/Qwen3-VL (JSON between tags), zai-org/CogAgent, Tongyi-MAI/MAI-UI, stepfun-ai/gelab-zero parser_0920_summary.py,
+inclusionAI/UI-Venus navigation/utils.py.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ _ONLY_CALLS = re.compile(r"\s*+[A-Za-z_][\w.]*+\([^\n]*\)\s*+")
 
 
 def boxes(text: str) -> Iterator[str]:
-    """Yields what stands in the last box or answer tag of each kind, and in those that stand right before it, then the whole text. An empty
-    one is the answer: there is none.
+    """Yields what stands in the last box or answer tag of each kind, and in those that stand right before it, then the
+    whole text. An empty one is the answer: there is none.
 
     >>> list(boxes("Memory: <|begin_of_box|>B<|end_of_box|>"))
     ['B', 'Memory: <|begin_of_box|>B<|end_of_box|>']
@@ -84,7 +85,8 @@ def _behind_actions(text: str) -> int | None:
 
 
 def executed(code: str) -> str:
-    """The calls of Python code that run whatever happens, a line each: none in what is only defined, compared, handled or commented out.
+    """The calls of Python code that run whatever happens, a line each: none in what is only defined, compared, handled
+    or commented out.
 
     What is no code, or only a value, stays as it is.
 
@@ -126,8 +128,8 @@ _HEAD = re.compile(
     r"|<tool_call>\s*(?P<bare>[\w.-]{1,80})\s*(?=<arg_key>)",
     re.IGNORECASE,
 )
-"""The head of a call: in XML; between tokens, `functions.NAME:0<|tool_call_argument_begin|>` of Kimi-K2, `functions.NAME <|message|>` of gpt-oss,
-`[TOOL_CALLS]NAME[ARGS]` of Mistral; or with keys and values of GLM."""
+"""The head of a call: in XML; between tokens, `functions.NAME:0<|tool_call_argument_begin|>` of Kimi-K2,
+`functions.NAME <|message|>` of gpt-oss, `[TOOL_CALLS]NAME[ARGS]` of Mistral; or with keys and values of GLM."""
 _PARAMETER = re.compile(
     r"<(?:\w+:)?parameter(?:\s*=\s*|\s+name\s*=\s*)[\"']?(?P<name>[\w.-]{1,80})[\"']?[^<>]{0,80}>", re.IGNORECASE
 )
@@ -141,7 +143,8 @@ _GIVEN = re.compile(r"([\w-]{1,30})\s*=\s*\"([^\"]*)\"")
 
 
 def _in_xml(text: str, own: Verbs) -> Iterator[Reading]:
-    """Calls such as `<function=NAME><parameter=NAME>value</parameter></function>`, with attributes, or with `<arg_key>`. Ends may be missing."""
+    """Calls such as `<function=NAME><parameter=NAME>value</parameter></function>`, with attributes, or with
+    `<arg_key>`. Ends may be missing."""
     acts = []
     heads = list(_HEAD.finditer(text))[:MOST_CALLS]
     for head, following in zip_longest(heads, heads[1:]):
@@ -174,7 +177,8 @@ def _parameters(text: str) -> dict[str, Any]:
 
 
 def _value(name: str, written: str) -> Any:
-    """The value of a parameter, without the line feeds around it; what is typed stays as it is written, as does all but lists and objects."""
+    """The value of a parameter, without the line feeds around it; what is typed stays as it is written, as does all but
+    lists and objects."""
     # a line feed at the end may be spelt, and means Enter
     text = written.strip("\r\n").removesuffix("\\n") if written.strip() else ""
     value = loads(text.strip()) if text.strip()[:1] in ("[", "{", "(") and name.lower() not in TYPED else None
@@ -190,8 +194,8 @@ def _with_verb(name: str, given: Mapping[str, Any]) -> WrittenAct:
 
 
 def _in_json(text: str, own: Verbs) -> Iterator[Reading]:
-    """Calls as JSON, or in Python's or JSON5's way of writing it: those between the first tag of a call and the last, those of the last
-    fence that has any, then those of the whole text."""
+    """Calls as JSON, or in Python's or JSON5's way of writing it: those between the first tag of a call and the last,
+    those of the last fence that has any, then those of the whole text."""
     start = text.find("<tool_call>")
     if start >= 0:
         end = text.rfind("</tool_call>")
@@ -210,8 +214,8 @@ def _of_json(text: str, first: int, last: int, own: Verbs, is_tagged: bool = Fal
 
 
 def _in_python(text: str, own: Verbs) -> Iterator[Reading]:
-    """Calls such as `click(start_box='(1,2)')`, with or without a module: those behind the last `Action:`, those that run in the last block of code
-    that has any, then those of the whole text."""
+    """Calls such as `click(start_box='(1,2)')`, with or without a module: those behind the last `Action:`, those that
+    run in the last block of code that has any, then those of the whole text."""
     if (start := _behind_actions(text)) is not None:
         yield _of_python(text, start, own)
     for fence in reversed(list(_FENCED.finditer(text))[-MOST_CALLS:]):
@@ -277,7 +281,8 @@ _PLACED = (*CLICKS, "select", "drag", "scroll")
 
 
 def _in_lines(text: str, own: Verbs) -> Iterator[Reading]:
-    """Lines that begin with a verb in capitals: `CLICK <point>[[1,2]]</point>`, `TYPE [text]`, `click 1 2` behind `Action:`."""
+    """Lines that begin with a verb in capitals: `CLICK <point>[[1,2]]</point>`, `TYPE [text]`, `click 1 2` behind
+    `Action:`."""
     acts = [
         WrittenAct(arrow["verb"], {"text": arrow["text"] or "", "box": arrow["box"]}, (), arrow.start(), arrow.end())
         for arrow in _ARROW.finditer(text)
@@ -325,9 +330,9 @@ NOTATIONS: Mapping[str, Notation] = {
 def acts_in(text: str, notations: Iterable[str] = tuple(NOTATIONS), verbs: Verbs = None, sign: str = "") -> list[Act]:
     """The acts of the first of these notations that has any.
 
-    Where all notations are tried, a reply that is a place and nothing else is a click. `verbs`: what the model's own verbs ask for, beside
-    those that many models have. `sign`: a pattern without which the reply is in another language. Raises UnknownAct where the text calls
-    something that is not known, NoMarks, Declined, Several, Unreadable.
+    Where all notations are tried, a reply that is a place and nothing else is a click. `verbs`: what the model's own
+    verbs ask for, beside those that many models have. `sign`: a pattern without which the reply is in another language.
+    Raises UnknownAct where the text calls something that is not known, NoMarks, Declined, Several, Unreadable.
     """
     names = list(notations)
     if sign and not re.search(sign, text):
@@ -348,7 +353,8 @@ def acts_in(text: str, notations: Iterable[str] = tuple(NOTATIONS), verbs: Verbs
 
 
 def _accepted(text: str, reading: Reading, verbs: Verbs) -> list[Act]:
-    """The acts of a reading that count. Raises UnknownAct for calls of which none is known, Declined and Several for acts that are set aside."""
+    """The acts of a reading that count. Raises UnknownAct for calls of which none is known, Declined and Several for
+    acts that are set aside."""
     standing = [written for written in reading if written.stands]
     acts = [(written, act) for written in standing if (act := act_of(written, verbs)) is not None]
     if not acts:
@@ -376,7 +382,8 @@ _NAMED = re.compile(r"<ref>[^<]*+</ref>", re.IGNORECASE)
 
 
 def lone_place(text: str) -> Act:
-    """A click at the place that is all that a reply says, as when a model answers like a grounder. Raises Unreadable."""
+    """A click at the place that is all that a reply says, as when a model answers like a grounder. Raises
+    Unreadable."""
     values = list(json_in(text))
     is_object = len(values) == 1 and _is_all(text) and any(isinstance(item, dict) for item in (values[0], *values[0]))
     if is_object or not any(map(str.isalpha, re.sub(r"\b[xy]\b", "", _TAGS.sub("", text)))):
@@ -393,8 +400,8 @@ def _is_all(text: str) -> bool:
 def place_in_reply(text: str) -> Act:
     """A click at the only place that a grounder's reply names, however it is written. Raises Unreadable.
 
-    >>> place_in_reply('{"point_2d": [640, 360], "label": "Search"}').place, place_in_reply("<point>12 34</point>").place
-    ((640.0, 360.0), (12.0, 34.0))
+    >>> place_in_reply('{"point_2d": [640, 360], "label": "Search"}').place, place_in_reply("<point>12
+    34</point>").place ((640.0, 360.0), (12.0, 34.0))
     """
     text = _FENCED.sub(lambda fence: executed(fence["code"]), _NAMED.sub("", text))
     acts: Sequence[Act | None] = ()

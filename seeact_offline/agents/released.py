@@ -34,7 +34,8 @@ def read_tool_calls(text: str) -> list[Act]:
 
 
 def read_first_call(text: str) -> list[Act]:
-    """The first call between tags on lines of their own, which must be JSON, as the cookbook reads it. Its end may be missing."""
+    """The first call between tags on lines of their own, which must be JSON, as the cookbook reads it. Its end may be
+    missing."""
     _, tag, rest = text.partition("<tool_call>\n")
     if not tag:
         raise Unreadable("expected <tool_call> on a line of its own")
@@ -134,8 +135,8 @@ MIDDLE = (0.5, 0.5)
 
 
 def read_aguvis_strictly(text: str) -> list[Act]:
-    """The first line that begins with pyautogui or computer, as AgentNetBench's Aguvis agent reads it: a word anywhere in the line
-    says what is done, and a call without a named place does nothing."""
+    """The first line that begins with pyautogui or computer, as AgentNetBench's Aguvis agent reads it: a word anywhere
+    in the line says what is done, and a call without a named place does nothing."""
     lines = (line.strip() for line in text.split("\n"))
     line = next((one for one in lines if one.startswith(("pyautogui", "computer."))), "")
     if line.startswith("computer."):
@@ -154,8 +155,8 @@ def read_aguvis_strictly(text: str) -> list[Act]:
 
 
 def read_opencua_strictly(text: str) -> list[Act]:
-    """All lines that begin with pyautogui or computer, else in each line what follows the first such word, as AgentNetBench's OpenCUA
-    agent reads them."""
+    """All lines that begin with pyautogui or computer, else in each line what follows the first such word, as
+    AgentNetBench's OpenCUA agent reads them."""
     lines = [line.strip() for line in text.split("\n")]
     found = [line for line in lines if line.startswith(("pyautogui.", "computer."))]
     if not found:
@@ -221,7 +222,8 @@ _SHOWUI_VALUE = re.compile(rf"'(?:(?P<value>.*?)'{_SHOWUI_END}|.*)")
 
 
 def read_seeclick_strictly(reply: str) -> list[Act]:
-    """The whole reply as one Python literal. A number in quotes has an empty value; another type is compared as it is written."""
+    """The whole reply as one Python literal. A number in quotes has an empty value; another type is compared as it is
+    written."""
     try:
         value = ast.literal_eval(parse(reply))
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
@@ -265,8 +267,9 @@ def read_showui_strictly(text: str) -> list[Act]:
 
 
 def _showui_parts(text: str) -> tuple[str, re.Match[str]]:
-    """The name of the action, and what holds value and position: the first of each kind that the next follows, neither broken by the end of
-    a line. Each is looked for once on a line, as one pattern for all three takes time cubic in the text."""
+    """The name of the action, and what holds value and position: the first of each kind that the next follows, neither
+    broken by the end of a line. Each is looked for once on a line, as one pattern for all three takes time cubic in the
+    text."""
     middles, n_middle = list(_SHOWUI_MIDDLE.finditer(text)), 0
     line_end = value_end = -1
     at = 0
@@ -328,8 +331,8 @@ NAVIGATOR_VERBS: Mapping[str, Kind] = {
 
 
 def read_osatlas_strictly(text: str) -> list[Act]:
-    """Reads what stands behind `actions:` and a line feed up to the first blank, and of a click the first two runs of digits, as the
-    released scorer reads it."""
+    """Reads what stands behind `actions:` and a line feed up to the first blank, and of a click the first two runs of
+    digits, as the released scorer reads it."""
     _, found, rest = text.partition("actions:\n")
     # the scorer strips letters of the end token, too
     said = rest.partition("actions:\n")[0].strip("<|imend_>").strip()
@@ -343,8 +346,8 @@ def read_osatlas_strictly(text: str) -> list[Act]:
 
 
 def read_screensuite_strictly(text: str) -> list[Act]:
-    """The first two numbers of the first click and the quoted part of the first typing, in lower case and without signs. A click
-    whose numbers cannot be read does not count."""
+    """The first two numbers of the first click and the quoted part of the first typing, in lower case and without
+    signs. A click whose numbers cannot be read does not count."""
     text, acts = text.lower(), []
     if click := closed(_CALLED_CLICK, text):
         with suppress(ValueError):
@@ -359,7 +362,8 @@ def read_screensuite_strictly(text: str) -> list[Act]:
 
 
 def read_holo_1_strictly(text: str) -> list[Act]:
-    """Reads as the released loop does with Holo1: the navigator's element, or the first two numbers of a localizer's reply."""
+    """Reads as the released loop does with Holo1: the navigator's element, or the first two numbers of a localizer's
+    reply."""
     if (act := _navigated(_whole_json(text))) is not None:
         return [act]
     found = next(filter(None, (closed(pattern, text) for pattern in _TWO_NUMBERS)), None)
@@ -369,7 +373,8 @@ def read_holo_1_strictly(text: str) -> list[Act]:
 
 
 def read_holo_1_5_strictly(text: str) -> list[Act]:
-    """Reads as the released loop does with Holo1.5: the navigator's element, or the localizer's JSON, whose numbers may have signs."""
+    """Reads as the released loop does with Holo1.5: the navigator's element, or the localizer's JSON, whose numbers may
+    have signs."""
     value = _whole_json(text)
     if (act := _navigated(value)) is not None:
         return [act]
@@ -389,7 +394,8 @@ def _whole_json(text: str) -> Any:
 
 
 def _navigated(value: Any) -> Act | None:
-    """The navigator's action, without its place: the released loop throws that away and asks the localizer for the element."""
+    """The navigator's action, without its place: the released loop throws that away and asks the localizer for the
+    element."""
     action = value.get("action") if isinstance(value, dict) else None
     if not isinstance(action, dict) or not isinstance(verb := action.get("action"), str) or verb not in NAVIGATOR_VERBS:
         return None
@@ -401,7 +407,8 @@ def _navigated(value: Any) -> Act | None:
 
 
 def _whole_number(value: Any) -> float | None:
-    """The whole number that pydantic reads in a value of JSON, which may be a decimal, a text or true; None for none."""
+    """The whole number that pydantic reads in a value of JSON, which may be a decimal, a text or true; None for
+    none."""
     if isinstance(value, str):
         value = float(value) if _WHOLE.fullmatch(value) else None
     elif isinstance(value, float) and not (value.is_integer() and abs(value) < _MOST_DECIMAL):
@@ -423,8 +430,8 @@ PLAN_ACTIONS: Mapping[str, Kind] = {
 
 
 def read_plan_strictly(text: str) -> list[Act]:
-    """ACTION up to ELEMENT, ELEMENT up to VALUE, VALUE to the end, as the released patterns read them. An action of another name
-    keeps its element."""
+    """ACTION up to ELEMENT, ELEMENT up to VALUE, VALUE to the end, as the released patterns read them. An action of
+    another name keeps its element."""
     action, element = _between(text, "ACTION:", "ELEMENT:"), _between(text, "ELEMENT:", "VALUE:")
     value = text.partition("VALUE:")[2].strip()
     # the scorer ignores the case, and the loop that scrolls does not

@@ -1,4 +1,5 @@
-"""Geometry of what an agent is shown: a part of the page as a picture, and the numbers in which places on it are written."""
+"""Geometry of what an agent is shown: a part of the page as a picture, and the numbers in which places on it are
+written."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ BLOCK_WIDTH, BLOCK_HEIGHT, BLOCK_STEP = 1280, 1000, 800
 
 
 def linear_resize(width: int, height: int, min_pixels: int, max_pixels: int) -> Size:
-    """The size to which UI-TARS' clients scale a picture: truncated where it is too large, rounded up where it is too small."""
+    """The size to which UI-TARS' clients scale a picture: truncated where it is too large, rounded up where it is too
+    small."""
     pixels = width * height
     if pixels > max_pixels:
         scale = math.sqrt(max_pixels / pixels)
@@ -91,7 +93,8 @@ class Frame:
     """The model's own scaling of the picture that it is sent."""
 
     def extent(self, sent: Size) -> Point:
-        """The first and second number at the far edges of a picture of this size. Raises ValueError as `Resize.apply`."""
+        """The first and second number at the far edges of a picture of this size. Raises ValueError as
+        `Resize.apply`."""
         if self.scale is not None:
             return self.scale, self.scale
         return self.ordered(self.resize.apply(sent))

@@ -1,4 +1,5 @@
-"""Verbs of the models' languages and what they ask for, and an act from a verb and its arguments, whatever notation they are written in."""
+"""Verbs of the models' languages and what they ask for, and an act from a verb and its arguments, whatever notation
+they are written in."""
 
 from __future__ import annotations
 
@@ -64,7 +65,8 @@ _AMOUNTS: Mapping[str, float] = {
     "scroll_y": 1, "delta_y": 1, "dy": 1, "scroll_x": 1, "delta_x": 1, "dx": 1, "pixels": -1, "magnitude": 1, "distance": 1,
     "clicks": -_CLICK, "page": -8 * _CLICK, "scroll_amount": _CLICK, "num_clicks": _CLICK, "amount": _CLICK,
 }  # fmt: skip
-"""Names under which a scroll has its size -> what one of it is in pixels downwards: computer_use and pyautogui count upwards."""
+"""Names under which a scroll has its size -> what one of it is in pixels downwards: computer_use and pyautogui count
+upwards."""
 _SIDEWAYS = frozenset({"scroll_x", "delta_x", "dx"})
 TYPED = frozenset("text content value text_input input_text string message answer query url".split())
 """Names of arguments that stay a text, also where they look like a list."""
@@ -132,7 +134,8 @@ def plain_verb(verb: str) -> str:
 
 
 def kind_of(verb: str, own: Mapping[str, Kind] | None = None) -> Kind | None:
-    """The kind of act that a verb asks for; None for one that is not known. `own`: verbs of one model, as it writes them."""
+    """The kind of act that a verb asks for; None for one that is not known. `own`: verbs of one model, as it writes
+    them."""
     if own and (kind := own.get(verb) or own.get(verb.lower())):
         return kind
     kind = VERBS.get(plain_verb(verb))
@@ -259,8 +262,9 @@ _SURE = re.compile(r"confidence|prob|score|likelihood", re.IGNORECASE)
 
 
 def acts_in_value(value: Any, own: Mapping[str, Kind] | None = None, depth: int = 0) -> list[WrittenAct]:
-    """The acts of a value of JSON: a call with its arguments inside or beside its verb, a verb as the only key, or all of those in a list or
-    behind a key that holds acts. `own`: verbs of one model. Raises Several for acts of a list that say how sure each is."""
+    """The acts of a value of JSON: a call with its arguments inside or beside its verb, a verb as the only key, or all
+    of those in a list or behind a key that holds acts. `own`: verbs of one model. Raises Several for acts of a list
+    that say how sure each is."""
     if depth >= _MOST_DEPTH:
         return []
     if isinstance(value, list | tuple):

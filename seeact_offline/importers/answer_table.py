@@ -90,7 +90,8 @@ def _first_names(source: Source) -> Iterable[str]:
 
 
 def _csv_rows(source: Source, required: Sequence[str]) -> SourceRows:
-    """A row whose cells are not as many as those of the header is a `bad_row`, the last one a `torn_line` if it has no end."""
+    """A row whose cells are not as many as those of the header is a `bad_row`, the last one a `torn_line` if it has no
+    end."""
     found = list(lines(source))
     header = _header(source, found[0].text if found else "")
     _check_columns(source, header, required)
@@ -123,8 +124,8 @@ def _header(source: Source, line: str) -> list[str]:
 def _records(found: Sequence[TextLine], width: int) -> Iterator[tuple[TextLine, list[str]]]:
     """Each row below the header with its first line, in order; without cells where it cannot be read.
 
-    A quote that does not close makes one row of the lines up to the next such quote. Such a row is given up, and the next line
-    begins another, so that no line is read more than twice.
+    A quote that does not close makes one row of the lines up to the next such quote. Such a row is given up, and the
+    next line begins another, so that no line is read more than twice.
     """
     limit = csv.field_size_limit(2**31 - 1)
     try:
@@ -164,7 +165,8 @@ def _answer(row: SourceRow, unit: float | None) -> Answer:
 
 
 def doubt(places: Sequence[tuple[tuple[float, float], tuple[int, int]]]) -> str | None:
-    """The note that points taken for pixels deserve as a whole, if any. `places`: each point with the size of its page."""
+    """The note that points taken for pixels deserve as a whole, if any. `places`: each point with the size of its
+    page."""
     for note, unit in (("likely_fractions", 1), ("likely_per_mille", 1000)):
         is_within = all(min(point) >= 0 and max(point) <= unit for point, _ in places)
         if is_within and any(max(page) > unit for _, page in places):

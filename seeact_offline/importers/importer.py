@@ -72,10 +72,11 @@ class Importer:
     protocol: str
     """The protocol that scores it unless another is named."""
     read: Callable[..., ImportedAnswers]
-    """Reads the sources by argument, with `options` by name. Raises InputError for a file that cannot be read, WrongFormat for
-    one of another kind."""
+    """Reads the sources by argument, with `options` by name. Raises InputError for a file that cannot be read,
+    WrongFormat for one of another kind."""
     looks: Callable[[Any], bool]
-    """True if a file's beginning is of this format: its first JSON value, its header as a tuple, or a folder's names as a set."""
+    """True if a file's beginning is of this format: its first JSON value, its header as a tuple, or a folder's names as
+    a set."""
     needs: tuple[str, ...] = ("run",)
     """Arguments that name its required files."""
     takes: tuple[str, ...] = ()

@@ -80,13 +80,14 @@ def import_run(
     strict: bool = False,
     watch: Watch | None = None,
 ) -> ImportedRun:
-    """Writes a run folder of the predictions in `files`, scored. Nothing that it cannot read ends it: it is left out, counted
-    and told.
+    """Writes a run folder of the predictions in `files`, scored. Nothing that it cannot read ends it: it is left out,
+    counted and told.
 
-    `format`: a name of IMPORTERS; None: by the look of the file. `dataset`, `split`: where it says what is right, for formats
-    that do not say it themselves; steps join by `annotation_id` and `action_uid`. `protocol`: the format's own unless given.
-    `answered_only`: leave out steps without an answer, which fail otherwise. `points`, `grounding`: see the tables and SeeAct's
-    files among the importers; None: pixels that are doubted where they look like shares, and the strategy that the files tell.
+    `format`: a name of IMPORTERS; None: by the look of the file. `dataset`, `split`: where it says what is right, for
+    formats that do not say it themselves; steps join by `annotation_id` and `action_uid`. `protocol`: the format's own
+    unless given. `answered_only`: leave out steps without an answer, which fail otherwise. `points`, `grounding`: see
+    the tables and SeeAct's files among the importers; None: pixels that are doubted where they look like shares, and
+    the strategy that the files tell.
 
     Raises InputError.
     """
@@ -154,8 +155,9 @@ def import_replies_of(
     strict: bool = False,
     watch: Watch | None = None,
 ) -> ImportedRun:
-    """Writes a run of the last replies of another run, read in an agent's language. Steps that the other one does not have are left out;
-    those without a reply fail. `dataset`: where its data are now; None: as kept with the run. Raises InputError, for a run without replies among others."""
+    """Writes a run of the last replies of another run, read in an agent's language. Steps that the other one does not
+    have are left out; those without a reply fail. `dataset`: where its data are now; None: as kept with the run. Raises
+    InputError, for a run without replies among others."""
     settings, predictions, truths = read_manifest(run).settings, RunFolder(run).load(), RunFolder(run).load_targets()
     rows = [
         {**one.key._asdict(), "reply": one.groups[-1].replies[-1] if one.groups and one.groups[-1].replies else ""}
@@ -323,7 +325,8 @@ def _searched(prediction: Prediction, step: Step, page: Callable[[], Page], trut
 
 
 def _landed(prediction: Prediction, step: Step, page: Callable[[], Page]) -> Prediction:
-    """The element at an agent's place, as when the agent is asked here. A page that cannot be read is left to `_on_page`."""
+    """The element at an agent's place, as when the agent is asked here. A page that cannot be read is left to
+    `_on_page`."""
     with suppress(RowError):
         answer = Answer(prediction.op, prediction.value, prediction.point)
         element, answer = landed(step, page(), answer)

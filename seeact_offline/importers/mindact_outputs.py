@@ -117,9 +117,9 @@ def _rounds(found: Sequence[Any]) -> list[_Round]:
 def _eliminated(rounds: Sequence[_Round], layout: Layout, top_k: int, truth: Truth) -> Prediction:
     """The winner of the rounds.
 
-    Each round takes its candidates from the queue, and its winner goes to the queue's end. With nothing left in the queue
-    there is no element; with one candidate left, whichever it is, the last winner stays the answer. A letter beyond the
-    choices takes a chat model's winner away and leaves T5's.
+    Each round takes its candidates from the queue, and its winner goes to the queue's end. With nothing left in the
+    queue there is no element; with one candidate left, whichever it is, the last winner stays the answer. A letter
+    beyond the choices takes a chat model's winner away and leaves T5's.
     """
     asked = {node for one in rounds for node in one.asked}
     # all candidates ranked under k were in the queue; one that was never asked is left over

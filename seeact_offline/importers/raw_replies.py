@@ -1,7 +1,8 @@
 """Raw replies of a GUI model, JSON lines or a table, read in its agent's language.
 
-Columns: `annotation_id`, `action_uid`, `reply` (a text, or a server's whole answer), and, where they are not as the agent's own rule makes them, `width` and `height`, the
-size of the picture as sent, and `left`, `top`, `right` and `bottom`, the part of the page that it showed; without `left` it begins at the page's left edge.
+Columns: `annotation_id`, `action_uid`, `reply` (a text, or a server's whole answer), and, where they are not as the
+agent's own rule makes them, `width` and `height`, the size of the picture as sent, and `left`, `top`, `right` and
+`bottom`, the part of the page that it showed; without `left` it begins at the page's left edge.
 """
 
 from __future__ import annotations

@@ -83,7 +83,8 @@ class TextLine:
 
 
 def lines(source: Source) -> Iterator[TextLine]:
-    """The lines that hold anything; of a file that is one list of objects, each as a line. Raises InputError for a file that cannot be read."""
+    """The lines that hold anything; of a file that is one list of objects, each as a line. Raises InputError for a file
+    that cannot be read."""
     content = read_named(source.argument, source.path, largest=LARGE)
     found = content.split(b"\n")
     if content.lstrip()[:1] == b"[":
@@ -113,8 +114,9 @@ def text(value: object) -> str:
 
 
 def reply_text(value: Any) -> str:
-    """The text of a reply, which may be an answer of OpenAI's, Anthropic's or Ollama's server, a message, its parts, or a dialogue, whose last turn of
-    the assistant counts. Thoughts are left out; calls of tools stay JSON, as does what a model says itself.
+    """The text of a reply, which may be an answer of OpenAI's, Anthropic's or Ollama's server, a message, its parts, or
+    a dialogue, whose last turn of the assistant counts. Thoughts are left out; calls of tools stay JSON, as does what a
+    model says itself.
 
     >>> reply_text({"choices": [{"message": {"role": "assistant", "content": [{"type": "text", "text": "B"}]}}]})
     'B'

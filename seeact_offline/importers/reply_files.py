@@ -18,12 +18,14 @@ from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.prepare import picture_size
 
 MOST_STEPS = 500
-"""Steps of a file that are looked at, evenly spread, where their pages are known: reading those takes longer than reading a reply in all languages."""
+"""Steps of a file that are looked at, evenly spread, where their pages are known: reading those takes longer than
+reading a reply in all languages."""
 
 
 def fit_file(path: Path, dataset: Any = None, split: str | None = None) -> AgentFits:
-    """Tries every agent on the replies of a file: a table of `annotation_id`, `action_uid` and `reply`, JSON lines with `reply`, or plain
-    lines. `dataset`, `split`: where the steps are known. Raises InputError, for a file without replies among others."""
+    """Tries every agent on the replies of a file: a table of `annotation_id`, `action_uid` and `reply`, JSON lines with
+    `reply`, or plain lines. `dataset`, `split`: where the steps are known. Raises InputError, for a file without
+    replies among others."""
     rows = read_replies(path)
     if dataset is None and split is None:
         return agent_fits(RawReply(row["reply"], row) for row in rows)

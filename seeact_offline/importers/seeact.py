@@ -1,13 +1,13 @@
 """SeeAct's `prediction-*.jsonl` with the `queries.jsonl` beside it: a folder a step, or a folder of such folders.
 
-A query is one group of choices; a prediction says of one group, by its number, what the model replied. A step is known by its
-queries (`annotation_id`, `action_uid`), else by its folder's name. Rules that merge groups were never released: the first
-group with a pick decides, and the results say what the other rule makes of the same replies.
+A query is one group of choices; a prediction says of one group, by its number, what the model replied. A step is known
+by its queries (`annotation_id`, `action_uid`), else by its folder's name. Rules that merge groups were never released:
+the first group with a pick decides, and the results say what the other rule makes of the same replies.
 
-Queries of all strategies list choices, which attributes ignores (`element_attributes.py` writes those of the first group). So
-the strategy is that of the file's name, which is the experiment (`prompts.py`, `generate_prompt`); else attributes where most
-prompts or replies have an ELEMENT TYPE.
-Source: SeeAct's released `src/offline_experiment.py`, `src/data_utils/prompts.py` at 1477420.
+Queries of all strategies list choices, which attributes ignores (`element_attributes.py` writes those of the first
+group). So the strategy is that of the file's name, which is the experiment (`prompts.py`, `generate_prompt`); else
+attributes where most prompts or replies have an ELEMENT TYPE. Source: SeeAct's released `src/offline_experiment.py`,
+`src/data_utils/prompts.py` at 1477420.
 """
 
 from __future__ import annotations

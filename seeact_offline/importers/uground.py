@@ -1,7 +1,8 @@
-"""UGround's samples, plans and answers of Multimodal-Mind2Web: the operation comes from a planner, the place from a grounder.
+"""UGround's samples, plans and answers of Multimodal-Mind2Web: the operation comes from a planner, the place from a
+grounder.
 
-A page is cut into blocks; the planner names a block, an operation and a description, the grounder a point of that block.
-Source: UGround's released Multimodal-Mind2Web evaluation (OSU-NLP-Group/UGround).
+A page is cut into blocks; the planner names a block, an operation and a description, the grounder a point of that
+block. Source: UGround's released Multimodal-Mind2Web evaluation (OSU-NLP-Group/UGround).
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ Values = Mapping[str, Any]
 
 
 def read(sources: Mapping[str, Source]) -> ImportedAnswers:
-    """Every sample becomes a step. `failure` of a prediction: `no_plan`, `no_output`, `unreadable_output`, `bad_point` (not
-    finite), `bad_scale`: such an element counts as wrong. The released evaluator stops at all but the first."""
+    """Every sample becomes a step. `failure` of a prediction: `no_plan`, `no_output`, `unreadable_output`, `bad_point`
+    (not finite), `bad_scale`: such an element counts as wrong. The released evaluator stops at all but the first."""
     samples, problems = json_rows(sources["samples"]).first_of_each()
     if not any("operation" in row.values for row in samples.values()):
         raise WrongFormat(sources["samples"], "samples of UGround, with annotation_id, action_uid and operation")
@@ -125,7 +126,8 @@ class _Step:
     is_grounded: bool
 
     def truth(self, n_actions: int) -> Truth:
-        """Boxes are those of the answered block, in its pixels; of a step that cannot be answered, those of the page."""
+        """Boxes are those of the answered block, in its pixels; of a step that cannot be answered, those of the
+        page."""
         sample = self.sample
         page = boxes(sample.get("bbox"))
         ids = [f"box{i}" for i in range(len(page) or len(self._target_blocks or ()))]
@@ -174,7 +176,8 @@ class _Step:
 
     @property
     def _is_asked(self) -> bool:
-        """True if the grounder was asked, which it is where its answer can be right. A gap in the plan is no reason not to."""
+        """True if the grounder was asked, which it is where its answer can be right. A gap in the plan is no reason not
+        to."""
         return self._shows_target and not self._lacks_description
 
     @property

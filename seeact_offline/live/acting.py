@@ -1,7 +1,8 @@
 """Carries out acts in a live page.
 
-Rules that no agent's language states: typing replaces what the field holds; typing or choosing on a native `select` chooses the option of
-that label, or the one most like it, as a click on the place of an entry changes nothing in Chromium; a click on a `select` gives it the focus alone.
+Rules that no agent's language states: typing replaces what the field holds; typing or choosing on a native `select`
+chooses the option of that label, or the one most like it, as a click on the place of an entry changes nothing in
+Chromium; a click on a `select` gives it the focus alone.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ class Deed:
 
 
 def carry_out(session: LiveSession, deed: Deed) -> None:
-    """Carries out one act on the active tab. Raises ActFailed; what fails has changed nothing but the scroll position and the focus."""
+    """Carries out one act on the active tab. Raises ActFailed; what fails has changed nothing but the scroll position
+    and the focus."""
     from playwright.sync_api import Error
 
     act = _ACTS.get(deed.kind)
@@ -115,8 +117,8 @@ def _named(session: LiveSession, node: NodeKey | None) -> str | None:
 
 
 def _check_place(session: LiveSession, point: Point, element: str) -> None:
-    """Raises ActFailed where an agent's place shows something else than when the page was observed. Where it has changed again at the next try, as on
-    a page that never rests, the act is carried out, and the change is an event."""
+    """Raises ActFailed where an agent's place shows something else than when the page was observed. Where it has
+    changed again at the next try, as on a page that never rests, the act is carried out, and the change is an event."""
     here = {key: box for key, box in session.boxes.items() if box.contains(*point)}
     if not here:
         return

@@ -1,8 +1,8 @@
 """Where an episode takes place, and its tasks: the bundled sites, a task script of the user's own, and MiniWoB++.
 
-MiniWoB++'s pages are those of the package `miniwob`, as BrowserGym's benchmark `miniwob` sets them up. Sources (ServiceNow/BrowserGym
-9e779f0): order in a page, window and reward, browsergym/miniwob base.py; tasks, seeds and steps, browsergym/experiments
-benchmark/configs.py and utils.py.
+MiniWoB++'s pages are those of the package `miniwob`, as BrowserGym's benchmark `miniwob` sets them up. Sources
+(ServiceNow/BrowserGym 9e779f0): order in a page, window and reward, browsergym/miniwob base.py; tasks, seeds and steps,
+browsergym/experiments benchmark/configs.py and utils.py.
 """
 
 from __future__ import annotations
@@ -70,12 +70,13 @@ class Place:
     """False: the time stands still."""
 
     def address(self, task: TaskScript, port: int = 0) -> AbstractContextManager[str]:
-        """The address to open while the context lasts. `port`: where a folder is served if that is free, so that a browser that reaches this
-        origin alone can be kept."""
+        """The address to open while the context lasts. `port`: where a folder is served if that is free, so that a
+        browser that reaches this origin alone can be kept."""
         return served(task.start, task.served, port)
 
     def begin(self, session: LiveSession) -> TaskScript:
-        """Begins the task on the page that was opened, and returns it as the agent is told it. Raises InputError for a task that is done already."""
+        """Begins the task on the page that was opened, and returns it as the agent is told it. Raises InputError for a
+        task that is done already."""
         session.rest()
         if session.task.is_checked and session.is_done():
             task = f"{session.task.task!r:.100}"
@@ -93,8 +94,9 @@ class Place:
 def live_tasks(
     source: str, config: EvalConfig, allowed: frozenset[Origin] = frozenset(), is_recorded: bool = False
 ) -> list[TaskScript]:
-    """The tasks of a source that the configuration selects, in the order of their scripts. `allowed`: origins that the user named. `is_recorded`:
-    only tasks with recorded acts will do. Raises InputError for a source without tasks, and for a task that cannot be acted on."""
+    """The tasks of a source that the configuration selects, in the order of their scripts. `allowed`: origins that the
+    user named. `is_recorded`: only tasks with recorded acts will do. Raises InputError for a source without tasks, and
+    for a task that cannot be acted on."""
     if source == BUNDLED:
         every = [task for name in site_names() for task in site_tasks(name)]
     elif Path(source).is_file():
@@ -119,9 +121,11 @@ def live_tasks(
 
 
 def miniwob_episodes(config: EvalConfig, n_seeds: int | None, is_recorded: bool) -> list[TaskScript]:
-    """The episodes of MiniWoB++ that the configuration selects by their tasks; `n_seeds` of each. One that is drawn twice stands twice.
+    """The episodes of MiniWoB++ that the configuration selects by their tasks; `n_seeds` of each. One that is drawn
+    twice stands twice.
 
-    `is_recorded`: only tasks with recorded acts will do. Raises InputError for an unknown task, and where the pages are not installed.
+    `is_recorded`: only tasks with recorded acts will do. Raises InputError for an unknown task, and where the pages are
+    not installed.
     """
     folder = html_folder()
     names = names_of_tasks(folder)
@@ -200,7 +204,8 @@ _PAGE = (Path(__file__).parent / "miniwob.js").read_text(encoding="utf-8")
 
 
 def html_folder() -> Path:
-    """The folder of the pages. The package is found and not imported, as it would import others. Raises InputError where it is not installed."""
+    """The folder of the pages. The package is found and not imported, as it would import others. Raises InputError
+    where it is not installed."""
     spec = find_spec(MINIWOB)
     for place in (spec.submodule_search_locations or []) if spec else []:
         if (folder := Path(place) / "html").is_dir():
@@ -214,7 +219,8 @@ def names_of_tasks(folder: Path) -> list[str]:
 
 
 def seeds_of_tasks(names: Sequence[str], n: int) -> dict[str, list[int]]:
-    """Task -> its first `n` seeds. The benchmark draws five for all tasks in order, and a seed may come twice; more are drawn in further rounds.
+    """Task -> its first `n` seeds. The benchmark draws five for all tasks in order, and a seed may come twice; more are
+    drawn in further rounds.
 
     >>> seeds_of_tasks(["ascending-numbers", "bisect-angle"], 5)["ascending-numbers"]
     [28, 14, 7, 20, 18]
@@ -236,7 +242,8 @@ class Miniwob(Place):
     clock_runs = True
 
     def __init__(self, base: str, presses_submit: bool = False) -> None:
-        """`base`: address of the folder. `presses_submit`: the recorded act of every task is to press its submit button."""
+        """`base`: address of the folder. `presses_submit`: the recorded act of every task is to press its submit
+        button."""
         self._base, self._presses_submit = base, presses_submit
 
     def address(self, task: TaskScript, port: int = 0) -> AbstractContextManager[str]:

@@ -1,6 +1,8 @@
-"""Ends and results of episodes: when an episode ends, success by state with intervals over tasks, steps and costs; as records and for people.
+"""Ends and results of episodes: when an episode ends, success by state with intervals over tasks, steps and costs; as
+records and for people.
 
-Success counts over episodes with a verdict. One that the browser or a server ended is counted by its name, and is no zero.
+Success counts over episodes with a verdict. One that the browser or a server ended is counted by its name, and is no
+zero.
 """
 
 from __future__ import annotations
@@ -37,8 +39,8 @@ MINIWOB_REMARK = (
     "the second figure asks for 1. An episode whose seed was drawn twice was run once and counts twice."
 )
 _BASELINES = Path(__file__).parent / "miniwob_baselines.json"
-"""For each model the command that was run and, of each task, the shares of its five episodes with a raw reward above 0 and of at least 1,
-from `by_website` and `raw_1_by_website` of that run's results.json."""
+"""For each model the command that was run and, of each task, the shares of its five episodes with a raw reward above 0
+and of at least 1, from `by_website` and `raw_1_by_website` of that run's results.json."""
 
 # --- when an episode ends ---
 
@@ -61,8 +63,9 @@ MEANINGS = {
 class StopRules:
     """An agent's rules.
 
-    Sources: WebVoyager's and OpenWebVoyager's `max_iter` of their scripts, VisualWebArena's `early_stop` (run.py), SeeAct's `max_op` and
-    `max_continuous_no_op` (src/config/online_exp.toml), which is tested before an action is carried out. The limit of GUI models is ours.
+    Sources: WebVoyager's and OpenWebVoyager's `max_iter` of their scripts, VisualWebArena's `early_stop` (run.py),
+    SeeAct's `max_op` and `max_continuous_no_op` (src/config/online_exp.toml), which is tested before an action is
+    carried out. The limit of GUI models is ours.
     """
 
     steps: int = 15
@@ -77,8 +80,8 @@ class StopRules:
     """Steps in a row without an action that could be carried out."""
 
     def end(self, said: Sequence[str | None], done: Sequence[bool]) -> str | None:
-        """The end that the steps so far lead to; None for none. `said`: each step's action, None where there is none. `done`: whether it was
-        carried out."""
+        """The end that the steps so far lead to; None for none. `said`: each step's action, None where there is none.
+        `done`: whether it was carried out."""
         last = said[-1] if said else None
         if self.unreadable and len(said) >= self.unreadable and not any(said[-self.unreadable :]):
             return UNREADABLE
@@ -148,7 +151,8 @@ class EpisodeLine(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def read_episodes(folder: Path, argument: str = "out") -> dict[str, EpisodeLine]:
-    """The episodes of a folder of `browse` by id, a later line in place of an earlier one. Raises InputError for a line that is no episode."""
+    """The episodes of a folder of `browse` by id, a later line in place of an earlier one. Raises InputError for a line
+    that is no episode."""
     journal, episodes = Journal(folder / EPISODES), dict[str, EpisodeLine]()
     for line in journal.lines():
         with worded(f"line {line.number} of {journal.path}, which is no episode", argument):
@@ -252,8 +256,8 @@ def share_of_episodes(tasks: Sequence[Sequence[bool]]) -> Figure:
 def summarise(
     episodes: Sequence[EpisodeLine], settings: Mapping[str, object], is_helped: bool, is_seeded: bool = False
 ) -> LiveResults:
-    """`is_helped`: the model was the oracle with help. `is_seeded`: a website is a task, with several episodes drawn by seeds and a reward of
-    its own; one that was drawn twice stands twice, and was run and paid for once."""
+    """`is_helped`: the model was the oracle with help. `is_seeded`: a website is a task, with several episodes drawn by
+    seeds and a reward of its own; one that was drawn twice stands twice, and was run and paid for once."""
     judged = [one for one in episodes if one.has_verdict]
     ends = Counter(one.end for one in episodes)
     run = [*{one.annotation_id: one for one in episodes}.values()]

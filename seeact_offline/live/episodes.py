@@ -1,7 +1,7 @@
 """One episode: a task, an agent, and a browser, until the agent stops or a rule ends it.
 
-The state is checked after every action, and where the agent stopped; it is told neither. An error of the browser ends in a new attempt from
-the start, and at last in an end without a verdict.
+The state is checked after every action, and where the agent stopped; it is told neither. An error of the browser ends
+in a new attempt from the start, and at last in an end without a verdict.
 """
 
 from __future__ import annotations
@@ -158,10 +158,11 @@ def run_episode(
     task: TaskScript, open_browser: Callable[[str], Any], speaker: Callable[[], Speaker], scores: Scores | None, model: Model, ask: Ask[Any],
     options: EpisodeOptions, port: int = 0,
 ) -> Episode:  # fmt: skip
-    """Runs one episode. `open_browser`: an address -> a browser that reaches its origin, a new one where the last has ended. `ask`: see `Ask`.
-    `port`: see `Place.address`.
+    """Runs one episode. `open_browser`: an address -> a browser that reaches its origin, a new one where the last has
+    ended. `ask`: see `Ask`. `port`: see `Place.address`.
 
-    Raises only what must stop the run: OutOfBudget and errors of the model's set-up. A failing browser or server is the end `error`.
+    Raises only what must stop the run: OutOfBudget and errors of the model's set-up. A failing browser or server is the
+    end `error`.
     """
     from playwright.sync_api import Error
 
@@ -356,7 +357,8 @@ class _Running:
         return [key.backend], None, view.step([key.backend], operation)
 
     def _says(self, session: LiveSession, move: Move, recorded: Action, step: Step) -> bool:
-        """Tells whether the move is the recorded act: the element, which nothing covers, the operation, the value, and nothing else."""
+        """Tells whether the move is the recorded act: the element, which nothing covers, the operation, the value, and
+        nothing else."""
         operation, positives = recorded.operation, step.truth.positives
         if move.failure is not None or len(move.deeds) != 1 or move.element not in positives:
             return False
@@ -404,7 +406,8 @@ class _Running:
         return ""
 
     def _refusal(self, view: PageView, move: Move, helped: Action | None, deadline: Deadline) -> str:
-        """Asks the person, if there is one; returns why the act is not carried out, or nothing. `helped`: the recorded act in its place."""
+        """Asks the person, if there is one; returns why the act is not carried out, or nothing. `helped`: the recorded
+        act in its place."""
         if self._options.confirm is None or (move.failure is not None and helped is None):
             return ""
         place = "" if helped else _place_in_words(view, move)

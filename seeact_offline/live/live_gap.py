@@ -1,6 +1,8 @@
-"""Table 4 where episodes of `browse` are named beside runs of `eval`: the same tasks offline, step by step, and in a browser.
+"""Table 4 where episodes of `browse` are named beside runs of `eval`: the same tasks offline, step by step, and in a
+browser.
 
-Pairs are a folder of episodes and the runs of the same agent and model; every figure of a pair is over the tasks that both have.
+Pairs are a folder of episodes and the runs of the same agent and model; every figure of a pair is over the tasks that
+both have.
 """
 
 from __future__ import annotations
@@ -157,7 +159,8 @@ def _first_loss(steps: Sequence[StepRow]) -> tuple[str, str]:
 
 
 def build(given: TableInput) -> TableDocument:
-    """Raises InputError for runs that have no place in one table, for episodes without a partner, and for pairs without a task in common."""
+    """Raises InputError for runs that have no place in one table, for episodes without a partner, and for pairs without
+    a task in common."""
     folders = find_runs(given.paths)
     live = [path for path in folders if is_live(path)]
     recorded = [path for path in folders if path not in live]

@@ -1,8 +1,8 @@
 """A live page: one browser context an episode, and what is seen of its active tab, as a row that `read_step` reads.
 
-Observing changes nothing that a page notices: the window's own picture, scrolled where it is, with running animations, the DOM and the
-accessibility tree through the DevTools protocol, and rectangles measured as the recorder measures them. Only a whole page's picture makes
-Chromium resize the window once.
+Observing changes nothing that a page notices: the window's own picture, scrolled where it is, with running animations,
+the DOM and the accessibility tree through the DevTools protocol, and rectangles measured as the recorder measures them.
+Only a whole page's picture makes Chromium resize the window once.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class PageView:
         return read_step(self.row(hit, operation), place)
 
     def row(self, hit: Sequence[int] = (), operation: Operation | None = None) -> dict[str, Any]:
-        """The row of the hub's layout. `hit`: the browser's numbers of the elements that are right, the one acted on first; none: nobody
-        knows."""
+        """The row of the hub's layout. `hit`: the browser's numbers of the elements that are right, the one acted on
+        first; none: nobody knows."""
         places = {self.ids.get(NodeKey(self.tab, node), -1): place for place, node in enumerate(hit)}
         elements = tuple(
             replace(one, is_positive=True, is_original=places[int(one.backend_node_id)] == 0)
@@ -121,9 +121,10 @@ class LiveSession:
         settings: BrowserOptions = BrowserOptions(),  # noqa: B008
         trace: Path = Path(),
     ) -> None:
-        """`start`: the address to open. `allowed`: origins that an act may lead to, besides that of the start; with ANYWHERE time and chance
-        are those of the world. `clock_runs`: the time does not stand still, so that pages may change by themselves, and are at rest once
-        they have stopped. `trace`: file for Playwright's trace, where it is kept."""
+        """`start`: the address to open. `allowed`: origins that an act may lead to, besides that of the start; with
+        ANYWHERE time and chance are those of the world. `clock_runs`: the time does not stand still, so that pages may
+        change by themselves, and are at rest once they have stopped. `trace`: file for Playwright's trace, where it is
+        kept."""
         self.task, self.start, self.size = task, start, size
         self.base = "" if start == task.start else urlunsplit((*urlsplit(start)[:2], "", "", ""))
         self._clock_runs = clock_runs
@@ -245,8 +246,8 @@ class LiveSession:
         return bool(self.context.browser and self.context.browser.is_connected())
 
     def script(self, name: str, *values: object, on: str | None = None, by_value: bool = True) -> Any:
-        """Calls a function of acting.js on an object of the page, or on its document; returns its value, or an object's number. Raises
-        Playwright's Error."""
+        """Calls a function of acting.js on an object of the page, or on its document; returns its value, or an object's
+        number. Raises Playwright's Error."""
         from playwright.sync_api import Error
 
         on = on or self.devtools.send("Runtime.evaluate", {"expression": "document"})["result"]["objectId"]
@@ -281,7 +282,8 @@ class LiveSession:
                 return
 
     def _await_tabs(self) -> None:
-        """Waits for tabs that the browser has opened, and of which Playwright tells only once they have begun to load."""
+        """Waits for tabs that the browser has opened, and of which Playwright tells only once they have begun to
+        load."""
         own = self.devtools.send("Target.getTargetInfo")["targetInfo"].get("browserContextId")
         for _ in range(TABS_MS // 50):
             targets = self._targets.send("Target.getTargets")["targetInfos"]
@@ -291,7 +293,8 @@ class LiveSession:
             self.page.wait_for_timeout(50)
 
     def is_done(self) -> bool:
-        """Tells whether the task's check holds on the active tab. Raises Playwright's Error where that cannot be found out."""
+        """Tells whether the task's check holds on the active tab. Raises Playwright's Error where that cannot be found
+        out."""
         return self.tried(lambda: is_done(self.task, self.page, self._before))
 
     def tried(self, work: Callable[[], T]) -> T:
@@ -317,7 +320,8 @@ class LiveSession:
         return self.page.screenshot(type="png", full_page=whole)
 
     def observe(self, uid: str, history: Sequence[str], whole: bool = False) -> PageView:
-        """Looks at the active tab. `uid`: the step's id. `history`: the actions so far, as they are told. `whole`: the whole page, not only its window."""
+        """Looks at the active tab. `uid`: the step's id. `history`: the actions so far, as they are told. `whole`: the
+        whole page, not only its window."""
         return self.tried(lambda: self._observe(uid, history, whole))
 
     def _observe(self, uid: str, history: Sequence[str], whole: bool) -> PageView:
@@ -349,8 +353,8 @@ def page_view(
     task: TaskScript, uid: str, history: Sequence[str], tree: Node, png: bytes, size: tuple[int, int], made: Mapping[str, Any],
     address: str, numbers: Mapping[NodeKey, int], tab: int,
 ) -> PageView:  # fmt: skip
-    """The view of a page whose elements have the row's ids, with boxes in pixels of the picture. `history`: the actions so far. `made`: the
-    recorded columns by name, `accessibility_tree` among them. `numbers`: as of `PageView.ids`."""
+    """The view of a page whose elements have the row's ids, with boxes in pixels of the picture. `history`: the actions
+    so far. `made`: the recorded columns by name, `accessibility_tree` among them. `numbers`: as of `PageView.ids`."""
     cleaned = clean(tree, Box(0, 0, *size))
     record = StepRecord(
         annotation_id=task.annotation_id, action_uid=uid, task=task.task, website=task.website, domain=task.domain,

@@ -93,7 +93,8 @@ from seeact_offline.trajectories.trajectory_files import (
 )
 
 ROWS = "rows.jsonl"
-"""The rows of finished episodes, where they are kept; of an episode that was tried again also those of earlier commands."""
+"""The rows of finished episodes, where they are kept; of an episode that was tried again also those of earlier
+commands."""
 ATTEMPT = "trajectories"
 """Folder of the trajectories of single episodes, until all are there."""
 TRACES = "traces"
@@ -128,15 +129,17 @@ def browse(
 ) -> LiveRun:  # fmt: skip
     """Lets an agent act on the tasks of a source, as the command `browse` does.
 
-    `source`: `sites`, the bundled ones, `miniwob`, or a file of tasks. `seeds`: episodes a task of `miniwob` (default: 5). `options` are fields
-    of `EvalConfig`, which win over `config`; `concurrency` is the number of browsers (default: 1). `max_steps`: in place of the agent's own limit,
-    or the 10 of `miniwob`. `unaided`: the oracle gets no help where its language has no words for the recorded act. `allow_origins`: origins
-    besides that of a served folder, `*` for any address. `keep_rows`: every page that was asked about is a row of `rows.jsonl`, a data set
-    that `eval` reads. `deadline_s`: seconds for a step without the model's time; then the browser is killed and the episode begun anew.
-    `confirm`: is given each act (a `Proposal`) before it is carried out, and returns `accept`, `reject` (the agent is told as of an act that
-    failed) or `end`, which ends the episode. `ask_verdict`: is given each `Episode` of a task without a check, and returns whether it was done,
-    as a verdict of `annotator`. `judged`: a folder of `judge` whose verdicts such tasks have where people give none. A folder that holds
-    episodes is resumed. Raises InputError for what cannot be used.
+    `source`: `sites`, the bundled ones, `miniwob`, or a file of tasks. `seeds`: episodes a task of `miniwob` (default:
+    5). `options` are fields of `EvalConfig`, which win over `config`; `concurrency` is the number of browsers (default:
+    1). `max_steps`: in place of the agent's own limit, or the 10 of `miniwob`. `unaided`: the oracle gets no help where
+    its language has no words for the recorded act. `allow_origins`: origins besides that of a served folder, `*` for
+    any address. `keep_rows`: every page that was asked about is a row of `rows.jsonl`, a data set that `eval` reads.
+    `deadline_s`: seconds for a step without the model's time; then the browser is killed and the episode begun anew.
+    `confirm`: is given each act (a `Proposal`) before it is carried out, and returns `accept`, `reject` (the agent is
+    told as of an act that failed) or `end`, which ends the episode. `ask_verdict`: is given each `Episode` of a task
+    without a check, and returns whether it was done, as a verdict of `annotator`. `judged`: a folder of `judge` whose
+    verdicts such tasks have where people give none. A folder that holds episodes is resumed. Raises InputError for what
+    cannot be used.
     """
     config, watch = (config or EvalConfig(concurrency=1)).changed(**options), watch or Watch()
     pilot = {f"{_BUILTIN}{one}": one for one in (ORACLE, RANDOM, SUBMIT)}.get(str(config.model), "")
@@ -269,7 +272,8 @@ class _Run:
     judged: Path | None
 
     def finished(self, n_browsers: int) -> LiveRun:
-        """Runs the episodes that the folder does not hold, and writes its results. Raises OutOfBudget where not one could be begun."""
+        """Runs the episodes that the folder does not hold, and writes its results. Raises OutOfBudget where not one
+        could be begun."""
         folder = self.paid.folder
         lines = read_episodes(folder.path)
         model = self.paid.open_model(self.manifest)
@@ -287,7 +291,8 @@ class _Run:
         return LiveRun(folder.path, tuple(kept), results, len(wanted) - len(kept), self.paid.budget.known)
 
     async def _episodes(self, lines: dict[str, EpisodeLine], model: Model, n_browsers: int) -> bool:
-        """Runs the episodes that have no line, or ended in an error, and adds theirs; False where the budget left some over."""
+        """Runs the episodes that have no line, or ended in an error, and adds theirs; False where the budget left some
+        over."""
         folder, watch = self.paid.folder.path, self.paid.watch
         loop, stopped = asyncio.get_running_loop(), threading.Event()
         journal, rows = Journal(folder / EPISODES), Journal(folder / ROWS)
@@ -340,7 +345,8 @@ class _Run:
             rows.append(redact(json.dumps(row, default=lambda data: base64.b64encode(data).decode())))
 
     def _write(self, kept: Sequence[EpisodeLine], every: Mapping[str, EpisodeLine]) -> LiveResults:
-        """Writes the files of finished episodes. `kept`: those asked for. `every`: those of earlier commands too, which stay."""
+        """Writes the files of finished episodes. `kept`: those asked for. `every`: those of earlier commands too, which
+        stay."""
         folder, settings = self.paid.folder.path, self.manifest.settings
         replace_text(folder / EPISODES, "".join(f"{msgspec.json.encode(one).decode()}\n" for one in every.values()))
         # the trajectories of all episodes in one file, in their order

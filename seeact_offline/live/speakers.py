@@ -1,7 +1,9 @@
-"""How each kind of agent is asked about a live page, by the grounding that asks it about recorded ones, and what its reply is to do.
+"""How each kind of agent is asked about a live page, by the grounding that asks it about recorded ones, and what its
+reply is to do.
 
-A window's row holds what the window shows, so that the grounding sees one view, and the page itself is scrolled; SeeAct's strategies are
-shown the whole page. The past is lived: web agents' dialogues hold their own turns, the others are told the actions so far.
+A window's row holds what the window shows, so that the grounding sees one view, and the page itself is scrolled;
+SeeAct's strategies are shown the whole page. The past is lived: web agents' dialogues hold their own turns, the others
+are told the actions so far.
 """
 
 from __future__ import annotations
@@ -67,13 +69,15 @@ class Speaker(Protocol):
     async def ask(
         self, session: Session, prepared: PreparedStep, view: PageView, ideal: Act | None, known: bool
     ) -> Move:
-        """Asks about a view. `ideal`: the act that the oracle says, a scroll or the end; None: the row's own operation where `known`. Raises StepError."""
+        """Asks about a view. `ideal`: the act that the oracle says, a scroll or the end; None: the row's own operation
+        where `known`. Raises StepError."""
 
     def can_say(self, act: Act) -> bool:
         """Tells whether its language has words for a scroll or an end."""
 
     def hear(self, outcome: str) -> None:
-        """Hears what became of its last move besides what its next view shows. Most agents read it in their history, and need nothing here."""
+        """Hears what became of its last move besides what its next view shows. Most agents read it in their history,
+        and need nothing here."""
         return
 
 
@@ -87,7 +91,8 @@ def speaker_of(grounding: Grounding, has_further: bool = False) -> Speaker:
 
 
 def place_of(move: Move, view: PageView) -> Box | None:
-    """The box of the element that a move names, or its point, without a size, in pixels of the view's picture; None for neither."""
+    """The box of the element that a move names, or its point, without a size, in pixels of the view's picture; None for
+    neither."""
     deed = next((one for one in move.deeds if one.point is not None or one.node is not None), None)
     if deed is None:
         return None
@@ -311,7 +316,8 @@ def _has_words(agent: Agent, act: Act) -> bool:
 
 
 def _joined(deeds: Sequence[Deed]) -> tuple[Deed, ...]:
-    """The deeds, with a typing that follows a click at the click's place: a native list is chosen from, and not opened."""
+    """The deeds, with a typing that follows a click at the click's place: a native list is chosen from, and not
+    opened."""
     joined: list[Deed] = []
     for deed in deeds:
         before = joined[-1] if joined else None

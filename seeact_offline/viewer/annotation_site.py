@@ -1,10 +1,11 @@
 """Grounding by a person in the browser: the texts of a finished run to be judged, and the file of the answers.
 
-The browser is sent what a person needs to judge a text: task, history, page and turn-1 text. It is never sent the right answer, the
-run's choice or the ranking. Another annotator's answer is sent only for steps that this one has answered otherwise.
+The browser is sent what a person needs to judge a text: task, history, page and turn-1 text. It is never sent the right
+answer, the run's choice or the ranking. Another annotator's answer is sent only for steps that this one has answered
+otherwise.
 
-Names: those of the page itself, `index.json`, `annotate/KEY.json`, `img/NAME.webp`, and `agreement.json` where there is a second
-file. Posts: `annotate/KEY` and `annotate/undo`.
+Names: those of the page itself, `index.json`, `annotate/KEY.json`, `img/NAME.webp`, and `agreement.json` where there is
+a second file. Posts: `annotate/KEY` and `annotate/undo`.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ class AnnotationSite(StepSite):
     ) -> None:
         """`dataset`: path or id of the run's data; None: the one in its manifest.
 
-        Raises InputError: no finished run with one turn 1 a step, other data, or a file of another annotator or about other texts.
+        Raises InputError: no finished run with one turn 1 a step, other data, or a file of another annotator or about
+        other texts.
         """
         super().__init__()
         self._run = run
@@ -115,7 +117,9 @@ class AnnotationSite(StepSite):
             "keys": list(self._by_name),
             "tasks": tasks_json(self._texts, self._data.tasks),
             "done": {step_name(key): state for key in self._texts if (state := self._state(key)) is not None},
-            "seconds": {step_name(key): one.seconds for key, one in answers.items() if one.seconds is not None},
+            "seconds": {
+                step_name(key): answer.seconds for key, answer in answers.items() if answer.seconds is not None
+            },
         }
 
     def _state(self, key: StepKey) -> str | None:
@@ -145,7 +149,7 @@ class AnnotationSite(StepSite):
             problems = page.problems
             # in the order of the page, which does not give the right one away
             order = {node.backend_node_id: place for place, node in enumerate(page.page.nodes())} if page.page else {}
-            elements = sorted(page.candidates, key=lambda one: (order.get(one, len(order)), one))
+            elements = sorted(page.candidates, key=lambda node: (order.get(node, len(order)), node))
         text, images = self._texts[key], dict[str, Any]()
         plan = parse_next_action(text)
         return StepFiles(
@@ -158,7 +162,7 @@ class AnnotationSite(StepSite):
                 "website": step.website if step else "",
                 "domain": step.domain if step else "",
                 "picture": page.picture_json(images) if page else None,
-                "elements": [page.element(one) for one in elements] if page else [],
+                "elements": [page.element(node) for node in elements] if page else [],
                 "turn1": text,
                 "turn1_sha256": turn1_sha256(text),
                 "plan": {"op": plan.op, "value": plan.value},
@@ -169,20 +173,20 @@ class AnnotationSite(StepSite):
 
     def _agreement(self, others: Mapping[StepKey, PersonAnswer]) -> dict[str, Any]:
         """Figures as `scoring.agreement.Agreement` names them; those outside of the three parts are of the element."""
-        first, second = ({key: _meaning(one) for key, one in some.items()} for some in (self._file.notes, others))
-        found = agreement(first, second)
+        first, second = ({key: _meaning(answer) for key, answer in some.items()} for some in (self._file.notes, others))
+        comparison = agreement(first, second)
         nothing = dict.fromkeys(("agreement", "kappa", "ci95"))
-        parts = {name: getattr(found, name) for name in ("element", "found", "operation")}
+        parts = {name: getattr(comparison, name) for name in ("element", "found", "operation")}
         figures = {name: nothing if part is None else asdict(part) for name, part in parts.items()}
         return {
-            "n_both": found.n_both,
-            "n_tasks": found.n_tasks,
+            "n_both": comparison.n_both,
+            "n_tasks": comparison.n_tasks,
             "n_first": len(first),
             "n_second": len(second),
-            "annotators": [self.annotator, next((one.annotator for one in others.values()), "")],
+            "annotators": [self.annotator, next((answer.annotator for answer in others.values()), "")],
             **figures["element"],
             **figures,
-            "disagreements": [step_name(key) for key in found.disagreements],
+            "disagreements": [step_name(key) for key in comparison.disagreements],
         }
 
     # --- posts ---
@@ -202,8 +206,8 @@ class AnnotationSite(StepSite):
         if sent.turn1_sha256 != digest:
             raise StaleNote("text")
         if not sent.skip:
-            known = {one["id"] for one in self.step(key).json["elements"]}
-            if sent.element_id is not None and sent.element_id not in known:
+            candidates = {element["id"] for element in self.step(key).json["elements"]}
+            if sent.element_id is not None and sent.element_id not in candidates:
                 raise FormatError("element_id to be null or a candidate of the step", short(sent.element_id))
             value = "" if sent.op in ("CLICK", "") else sent.value
             seconds = None if sent.seconds is None else round(sent.seconds, 1)
@@ -231,7 +235,8 @@ class AnnotationSite(StepSite):
     # --- opening ---
 
     def _read(self, argument: str, path: Path) -> dict[StepKey, PersonAnswer]:
-        """The answers of a file. Raises InputError for answers about other texts, which would be mixed up with these."""
+        """The answers of a file. Raises InputError for answers about other texts, which would be mixed up with
+        these."""
         try:
             answers = read_answers(path)
         except InputError as error:
@@ -261,13 +266,13 @@ def _texts(run: Path) -> dict[StepKey, str]:
 
 def _annotator(named: str, answers: Mapping[StepKey, PersonAnswer], out: Path) -> str:
     """The one who began the file resumes it. Raises InputError for another."""
-    known = sorted({answer.annotator for answer in answers.values()})
-    others = [one for one in known if named and one != named]
+    annotators = sorted({answer.annotator for answer in answers.values()})
+    others = [name for name in annotators if named and name != named]
     if others:
         raise InputError(
             "annotator", sentence=f"{out} holds answers of {others[0] or 'nobody'}, not of {named}; name another file"
         )
-    return named or next(reversed(known), "")
+    return named or next(reversed(annotators), "")
 
 
 def _meaning(answer: PersonAnswer) -> ElementLabel:

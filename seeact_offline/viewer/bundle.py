@@ -1,7 +1,8 @@
 """A site as a folder of files, which any web server can serve, without a program behind it.
 
-It names no path of this machine. Without data, it holds ids, places, scores and counts alone: no task, page, prompt, reply or value.
-What it holds is named field by field, so that a field that is added later stays out until it is named here.
+It names no path of this machine. Without data, it holds ids, places, scores and counts alone: no task, page, prompt,
+reply or value. What it holds is named field by field, so that a field that is added later stays out until it is named
+here.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def write_bundle(
                 bare, value = bare_names(value), public_index(value, with_data)
             elif name == CHECKS:
                 # what differs would be told in values and paths
-                value = {"runs": [one and {**one, "differences": [], "not_proved": []} for one in value["runs"]]}
+                value = {"runs": [check and {**check, "differences": [], "not_proved": []} for check in value["runs"]]}
             else:
                 value = public_step(value, bare, with_data)
             content = json_file(value).content
@@ -225,9 +226,9 @@ def public_step(step: Mapping[str, Any], names: Mapping[str, str], with_data: bo
         "truth": {**{name: truth[name] for name in ("op", "original_op", "target", "positives")}, "value": None},
         "picture": None,
         "elements": [
-            {**{name: one[name] for name in ("id", "rank", "score", "positive")}, **dict.fromkeys(("tag", "text", "path"), ""), "box": None}
-            for one in step["elements"]
-            if one["rank"] is not None or one["positive"]
+            {**{name: element[name] for name in ("id", "rank", "score", "positive")}, **dict.fromkeys(("tag", "text", "path"), ""), "box": None}
+            for element in step["elements"]
+            if element["rank"] is not None or element["positive"]
         ],
         "runs": [run and _run_without_data(run) for run in step["runs"]],
         "problems": [LEFT_OUT],
@@ -243,7 +244,7 @@ def _run_without_data(run: Mapping[str, Any]) -> dict[str, Any]:
         "relabelled": note and {**note, "note": "", "annotator": ""},
         "also_right": run["also_right"],
         "predicted": {**{name: predicted[name] for name in ("element_id", "op", "point")}, "value": None},
-        "groups": [_group_without_data(one) for one in run["groups"]],
+        "groups": [_group_without_data(group) for group in run["groups"]],
     }
 
 

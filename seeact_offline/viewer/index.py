@@ -36,17 +36,17 @@ def index_json(
     comparison: Mapping[str, Any] | None,
     persons: Sequence[Mapping[StepKey, str]],
 ) -> dict[str, Any]:
-    """`texts`: the task of each `annotation_id`. `comparison`: as `compared` gives it. `persons`: causes of loss that a person
-    gives in each run, besides those of its rows."""
-    runs = [one.run for one in entries]
+    """`texts`: the task of each `annotation_id`. `comparison`: as `compared` gives it. `persons`: causes of loss that a
+    person gives in each run, besides those of its rows."""
+    runs = [entry.run for entry in entries]
     keys = keys_of(runs)
     rows = [next((run.rows[key] for run in runs if key in run.rows), None) for key in keys]
     failures = {row.failure for run in runs for row in run.rows.values() if row.failure}
     return {
         "schema": 1,
-        "title": " | ".join(one.name for one in entries),
+        "title": " | ".join(entry.name for entry in entries),
         "mode": "runs",
-        "runs": [_run(one) for one in entries],
+        "runs": [_run(entry) for entry in entries],
         "n": len(keys),
         "keys": [step_name(key) for key in keys],
         "action_uids": [key.action_uid for key in keys],
@@ -136,23 +136,23 @@ def compared(runs: Sequence[RunSnapshot]) -> dict[str, Any] | None:
     if any(runs[place].results is None for place in places):
         return {"pairs": [], "problem": "Runs are compared once all of them are finished."}
     try:
-        found = compare(*(runs[place].path for place in places), intersect=True)
+        comparison = compare(*(runs[place].path for place in places), intersect=True)
     except InputError as error:
         return {"pairs": [], "problem": f"These runs cannot be compared: {error}."}
-    return {"pairs": [_pair(found, places, b) for b in range(1, len(places))], "problem": None}
+    return {"pairs": [_pair(comparison, places, b) for b in range(1, len(places))], "problem": None}
 
 
-def _pair(found: Comparison, places: Sequence[int], b: int) -> dict[str, Any]:
+def _pair(comparison: Comparison, places: Sequence[int], b: int) -> dict[str, Any]:
     """`places`: the compared runs among all; `b`: the second of the pair among the compared."""
     metrics = {
         pair.metric: {
             "difference": pair.gap.macro,
             "ci95": None if pair.gap.ci95 is None else list(pair.gap.ci95),
             "p": pair.gap.p,
-            "n_steps": found.n_steps,
-            "n_tasks": found.n_tasks,
+            "n_steps": comparison.n_steps,
+            "n_tasks": comparison.n_tasks,
         }
-        for pair in found.pairs
-        if pair.second == found.runs[b]
+        for pair in comparison.pairs
+        if pair.second == comparison.runs[b]
     }
     return {"a": places[0], "b": places[b], "metrics": metrics}

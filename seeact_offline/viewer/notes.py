@@ -1,8 +1,8 @@
 """People's notes on steps: one line of JSON a note, in a file that `eval` or `score` reads.
 
-Every change replaces the whole file, so that readers see a whole file at any moment and no crash leaves half of one. With 15,000
-lines that takes less time than a person's next thought. A note that the page sends names its step and the digest of the text that
-the page showed, so that none is taken for a note on another text.
+Every change replaces the whole file, so that readers see a whole file at any moment and no crash leaves half of one.
+With 15,000 lines that takes less time than a person's next thought. A note that the page sends names its step and the
+digest of the text that the page showed, so that none is taken for a note on another text.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ class NoteFile(Generic[K, N]):
         self._programs.release()
 
     def keep(self, key: K, note: N | None) -> None:
-        """Adds a note, or moves a changed one to the end; None removes it. Raises OSError, and then nothing has changed."""
+        """Adds a note, or moves a changed one to the end; None removes it. Raises OSError, and then nothing has
+        changed."""
         if note is None and key not in self.notes:
             return
         lines = {k: text for k, text in self._lines.items() if k != key}
@@ -179,8 +180,8 @@ class _AlsoRightPost(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class AlsoRightNotes(NoteFile[StepKey, OtherAnswerLine]):
-    """Answers that a person finds as right as the annotated one, in a file that `score --also-right` reads. Any thread may use it; close it
-    when done."""
+    """Answers that a person finds as right as the annotated one, in a file that `score --also-right` reads. Any thread
+    may use it; close it when done."""
 
     def __init__(self, path: Path, annotator: str = "") -> None:
         """Raises InputError for a file that cannot be read or written, or is in use."""
@@ -193,7 +194,8 @@ class AlsoRightNotes(NoteFile[StepKey, OtherAnswerLine]):
         return line is not None and _entry(prediction) in line.also_right
 
     def post(self, prediction: Prediction, body: Mapping[str, Any]) -> Response:
-        """Marks the element and operation of the answer as right too, or removes that mark. Other marks of the step stay."""
+        """Marks the element and operation of the answer as right too, or removes that mark. Other marks of the step
+        stay."""
 
         def change() -> Response:
             sent = typed(body, _AlsoRightPost)
@@ -203,7 +205,7 @@ class AlsoRightNotes(NoteFile[StepKey, OtherAnswerLine]):
             if entry is None:
                 raise FormatError("an answer that names an element", "none")
             line = self.notes.get(key) or OtherAnswerLine(*key, ())
-            marked = tuple(one for one in line.also_right if one != entry) + ((entry,) if sent.right else ())
+            marked = tuple(mark for mark in line.also_right if mark != entry) + ((entry,) if sent.right else ())
             annotator = self._annotator or line.annotator
             self.keep(key, OtherAnswerLine(*key, marked, line.note, annotator) if marked else None)
             return 200, {"saved": True, "also_right": self.on(prediction)}

@@ -1,4 +1,5 @@
-"""A run's folder as the viewer reads it: the list of steps in memory, everything else line by line when it is asked for."""
+"""A run's folder as the viewer reads it: the list of steps in memory, everything else line by line when it is asked
+for."""
 
 from __future__ import annotations
 
@@ -153,10 +154,10 @@ def stamp(run: Path) -> tuple[tuple[int, int, int] | None, ...]:
 
 def _file_stamp(path: Path) -> tuple[int, int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def read_runs(paths: Sequence[Path]) -> list[RunSnapshot]:
@@ -220,14 +221,15 @@ def _read(path: Path, before: RunSnapshot | None) -> RunSnapshot:
 
 
 def _manifest(path: Path) -> dict[str, Any] | None:
-    """All of the file, of which the fields of `_Manifest` are checked; None where there is no file. Raises OSError, InputError."""
+    """All of the file, of which the fields of `_Manifest` are checked; None where there is no file. Raises OSError,
+    InputError."""
     content = _small(path)
     if content is None:
         return None
     with worded(str(path), "runs"):
-        found = read_json(content)
-        typed(found, _Manifest)
-    return dict(found)
+        manifest = read_json(content)
+        typed(manifest, _Manifest)
+    return dict(manifest)
 
 
 def _results(path: Path) -> Results | None:
@@ -250,8 +252,8 @@ def _lines(path: Path, kind: type[S]) -> Iterator[tuple[int, S]]:
     """Each whole line with the byte at which it begins; none where there is no file. Raises InputError."""
     for line in Journal(path).lines():
         with worded(f"line {line.number} of {path}", "runs"):
-            found = decoded(line.text, kind)
-        yield line.offset, found
+            record = decoded(line.text, kind)
+        yield line.offset, record
 
 
 # --- unfinished ---
@@ -283,9 +285,9 @@ def _unfinished(
         # to look at a run must not load code that its manifest names
         raise InputError("runs", f"a run under one of {', '.join(PROTOCOLS)}", name)
     protocol = find_protocol(name, grounded=run.settings.get("grounding") != UNGROUNDED)
-    known = [key for key in run.predictions if key in truths]
-    new = {row.key: row for row in _score(run, [key for key in known if key not in rows], truths, protocol)}
-    scored = {key: row for key in known if (row := rows.get(key) or new.get(key)) is not None}
+    keys = [key for key in run.predictions if key in truths]
+    new = {row.key: row for row in _score(run, [key for key in keys if key not in rows], truths, protocol)}
+    scored = {key: row for key in keys if (row := rows.get(key) or new.get(key)) is not None}
     costs = run.costs.values()
     counted = None if None in costs else sum(cost or 0.0 for cost in costs)
     progress = Progress(
@@ -295,7 +297,7 @@ def _unfinished(
         cost_usd=_cost(run.path, counted),
         failures=dict(sorted(Counter(head.failure for head in heads.values() if head.failure).items())),
     )
-    lacking = len(heads) - len(known)
+    lacking = len(heads) - len(keys)
     problem = f"The run does not keep the right answers of {lacking} steps: they are shown once it is scored."
     return replace(run, results=None, rows=scored, progress=progress, problems=(problem,) if lacking else ())
 
@@ -313,7 +315,7 @@ def _score(
 ) -> Iterator[StepRow]:
     for start in range(0, len(keys), SCORED_AT_ONCE):
         some = keys[start : start + SCORED_AT_ONCE]
-        predictions = [found for key in some if (found := run.prediction(key)) is not None]
+        predictions = [prediction for key in some if (prediction := run.prediction(key)) is not None]
         right = [truths[prediction.key] for prediction in predictions]
         scores = score_steps(Answers(predictions, right), protocol)
         for row in rows(scores, predictions, right):
@@ -364,9 +366,9 @@ class RunData:
 
     def earlier(self, key: StepKey, most: int) -> tuple[Step, ...]:
         """Up to `most` steps of the task that come right before this one. Raises DatasetError."""
-        task = [one for one in self.places if one.annotation_id == key.annotation_id]
+        task = [step_key for step_key in self.places if step_key.annotation_id == key.annotation_id]
         before = task[: task.index(key)] if key in task and most else []
-        return tuple(_step_at(*self.places[one]) for one in before[-most:])
+        return tuple(_step_at(*self.places[step_key]) for step_key in before[-most:])
 
     def selected(self, settings: Mapping[str, Any]) -> Split:
         """The split under a run's limit or choice of tasks."""
@@ -459,7 +461,7 @@ class DataSets:
         """The run with its data, or the reason why it has none."""
         if not run.is_readable:
             return RunEntry(name, run)
-        about = tuple(str(run.settings.get(one)) for one in ("dataset", "split", "dataset_fingerprint"))
+        about = tuple(str(run.settings.get(setting)) for setting in ("dataset", "split", "dataset_fingerprint"))
         if about not in self._opened:
             try:
                 self._opened[about] = open_data(run.settings, self._dataset)
@@ -467,8 +469,8 @@ class DataSets:
                 self._opened[about] = str(error)
             except OSError as error:
                 self._opened[about] = error.strerror or "it cannot be opened"
-        found = self._opened[about]
-        if isinstance(found, str):
-            problem = f"Pages, pictures, prompts and earlier actions of {name} cannot be shown: {found}; name the data with --dataset."
+        data = self._opened[about]
+        if isinstance(data, str):
+            problem = f"Pages, pictures, prompts and earlier actions of {name} cannot be shown: {data}; name the data with --dataset."
             return RunEntry(name, run, None, problem)
-        return RunEntry(name, run, found)
+        return RunEntry(name, run, data)

@@ -1,8 +1,8 @@
 """Serves a site on this machine alone, and decides which requests may read and write.
 
-A page of another website must not read or write here: a request must name this host (against names that are made to point at this
-machine), and a write must come from this page and carry the token of the start-up link. The browser is told to run no script and
-to load nothing from elsewhere.
+A page of another website must not read or write here: a request must name this host (against names that are made to
+point at this machine), and a write must come from this page and carry the token of the start-up link. The browser is
+told to run no script and to load nothing from elsewhere.
 """
 
 from __future__ import annotations
@@ -164,13 +164,14 @@ def _listening(host: str, port: int) -> socket.socket:
     """Accepts connections at once, so that an early browser waits. Raises InputError."""
     where = f"{host}:{port}"
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         refused: OSError | OverflowError | None = None
         # a name may have several addresses, some of them of this machine
-        for family, _, _, _, address in found:
+        for family, _, _, _, address in addresses:
             try:
                 listener = socket.create_server(address, family=family, backlog=64)
-                # asyncio sets it for sockets that name their protocol alone: without it, an answer's body waits 40 ms for its head
+                # asyncio sets it for sockets that name their protocol alone: without it, an answer's body waits 40 ms
+                # for its head
                 listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 return listener
             except OSError as error:

@@ -1,6 +1,7 @@
 """Runs over recorded steps in the browser: their list, and each step with every run's questions and answers.
 
-Names: those of the page itself, `index.json`, `checks.json`, `replies.json`, `step/KEY.json` and `img/NAME.webp`. Posts: `cause/KEY`, `also/KEY`.
+Names: those of the page itself, `index.json`, `checks.json`, `replies.json`, `step/KEY.json` and `img/NAME.webp`.
+Posts: `cause/KEY`, `also/KEY`.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ class Site(StepSite):
         causes: CauseNotes | None = None,
         also_right: AlsoRightNotes | None = None,
     ) -> None:
-        """`dataset`: path or id of the data of the runs; None: those in their manifests. `causes`: a person's causes of loss. `also_right`: answers
-        that a person finds right too.
+        """`dataset`: path or id of the data of the runs; None: those in their manifests. `causes`: a person's causes of
+        loss. `also_right`: answers that a person finds right too.
 
         A run that cannot be read is shown as a sentence beside the others. Raises InputError where none can be read.
         """
@@ -71,9 +72,9 @@ class Site(StepSite):
         self._data = DataSets(dataset)
         named = zip(read_runs(self._paths), _names(self._paths), strict=True)
         entries = tuple(self._data.entry(run, name) for run, name in named)
-        self.data_problems = [one.data_problem for one in entries if one.data_problem is not None]
+        self.data_problems = [entry.data_problem for entry in entries if entry.data_problem is not None]
         """Sentences on runs whose data cannot be opened."""
-        self.is_sample = all(one.data is not None and one.data.is_sample for one in entries)
+        self.is_sample = all(entry.data is not None and entry.data.is_sample for entry in entries)
         self._state = self._build(stamps, entries)
         self._read_at = time.monotonic()
 
@@ -94,8 +95,8 @@ class Site(StepSite):
     def step_json(self, key: StepKey) -> dict[str, Any]:
         step = self.step(key).json
         runs = [
-            None if run is None else {**run, **self._note(one.run, key)}
-            for one, run in zip(self._state.entries, step["runs"], strict=True)
+            None if run is None else {**run, **self._note(entry.run, key)}
+            for entry, run in zip(self._state.entries, step["runs"], strict=True)
         ]
         return {**step, "runs": runs}
 
@@ -126,7 +127,8 @@ class Site(StepSite):
                 notes.close()
 
     def _note(self, run: RunSnapshot, key: StepKey) -> dict[str, Any]:
-        """A person's notes on this run: the cause of loss from the file of causes, else from the scores, and whether the answer is right too."""
+        """A person's notes on this run: the cause of loss from the file of causes, else from the scores, and whether
+        the answer is right too."""
         row, note, digest, is_right = run.rows.get(key), None, None, None
         is_noted = self._causes is not None or self._also_right is not None
         if is_noted and (prediction := _prediction(run, key)) is not None:
@@ -139,12 +141,13 @@ class Site(StepSite):
         return {"relabelled": note, "answer_sha256": digest, "also_right": is_right}
 
     def _checked(self, state: _State) -> dict[str, Any]:
-        """The check of each finished run, as `score --check` makes it without pages; a run that has not changed is not checked again."""
+        """The check of each finished run, as `score --check` makes it without pages; a run that has not changed is not
+        checked again."""
         with self._checking:
-            for mark, one in zip(state.stamps, state.entries, strict=True):
-                if self._checks.get(one.name, (None, None))[0] != mark:
-                    self._checks[one.name] = mark, _check(one)
-            return {"runs": [self._checks[one.name][1] for one in state.entries]}
+            for mark, entry in zip(state.stamps, state.entries, strict=True):
+                if self._checks.get(entry.name, (None, None))[0] != mark:
+                    self._checks[entry.name] = mark, _check(entry)
+            return {"runs": [self._checks[entry.name][1] for entry in state.entries]}
 
     # --- runs that are not finished ---
 
@@ -163,26 +166,26 @@ class Site(StepSite):
 
     def _reload(self, stamps: tuple[object, ...]) -> None:
         """Reads the runs that have changed. One with a file that is being written stays as it was read before."""
-        known, entries = list(self._state.stamps), list(self._state.entries)
-        for place, one in enumerate(self._state.entries):
-            if stamps[place] != known[place]:
+        read_stamps, entries = list(self._state.stamps), list(self._state.entries)
+        for place, entry in enumerate(self._state.entries):
+            if stamps[place] != read_stamps[place]:
                 try:
-                    run = read_run(one.run.path, one.run)
+                    run = read_run(entry.run.path, entry.run)
                 except InputError:
                     continue
-                known[place] = stamps[place]
-                entries[place] = replace(one, run=run) if one.run.is_readable else self._data.entry(run, one.name)
-        self._state = self._build(tuple(known), tuple(entries))
+                read_stamps[place] = stamps[place]
+                entries[place] = replace(entry, run=run) if entry.run.is_readable else self._data.entry(run, entry.name)
+        self._state = self._build(tuple(read_stamps), tuple(entries))
         self.forget_steps()
 
     def _build(
         self, stamps: tuple[object, ...], entries: tuple[RunEntry, ...], comparison: Mapping[str, Any] | None = None
     ) -> _State:
         """`comparison`: of the same runs, where it is known."""
-        runs = [one.run for one in entries]
+        runs = [entry.run for entry in entries]
         texts = {row.annotation_id: row.task for run in runs for row in run.rows.values() if row.task}
-        for one in entries:
-            texts |= {} if one.data is None else one.data.tasks
+        for entry in entries:
+            texts |= {} if entry.data is None else entry.data.tasks
         comparison = comparison or compared(runs)
         noted = frozenset[StepKey]() if self._causes is None else self._causes.keys
         notes = [{key: self._note(run, key)["relabelled"] for key in noted & run.predictions.keys()} for run in runs]
@@ -200,20 +203,24 @@ def _check(entry: RunEntry) -> dict[str, Any] | None:
         return None
     split = None if entry.data is None else entry.data.selected(run.settings)
     try:
-        found = verify_files(run.path, split, entry.data_problem or "its data are not at hand")
+        verification = verify_files(run.path, split, entry.data_problem or "its data are not at hand")
     except (InputError, OSError) as error:
         return {"status": "not verified", "differences": [str(error)], "not_proved": []}
-    return {"status": found.status, "differences": found.differences, "not_proved": found.not_proved}
+    return {
+        "status": verification.status,
+        "differences": verification.differences,
+        "not_proved": verification.not_proved,
+    }
 
 
 def _replies(state: _State) -> dict[str, list[str]]:
     """The replies of all runs to each step, by its name: what the list searches."""
-    return {name: [_said(one.run, key) for one in state.entries] for name, key in state.keys.items()}
+    return {name: [_said(entry.run, key) for entry in state.entries] for name, key in state.keys.items()}
 
 
 def _said(run: RunSnapshot, key: StepKey) -> str:
     prediction = _prediction(run, key)
-    return "" if prediction is None else "\n".join(reply for one in prediction.groups for reply in one.replies)
+    return "" if prediction is None else "\n".join(reply for group in prediction.groups for reply in group.replies)
 
 
 def _prediction(run: RunSnapshot, key: StepKey) -> Prediction | None:

@@ -53,9 +53,11 @@ class File:
 def static_files() -> dict[str, File]:
     """The page itself: HTML, style sheets and scripts, by name."""
     folder = files("seeact_offline.viewer") / "static"
-    found = sorted((one for one in folder.iterdir() if one.is_file()), key=lambda one: one.name)
+    resources = sorted((file for file in folder.iterdir() if file.is_file()), key=lambda file: file.name)
     return {
-        one.name: File(one.read_bytes(), MIME[Path(one.name).suffix]) for one in found if Path(one.name).suffix in MIME
+        file.name: File(file.read_bytes(), MIME[Path(file.name).suffix])
+        for file in resources
+        if Path(file.name).suffix in MIME
     }
 
 
@@ -66,8 +68,8 @@ def json_file(value: object) -> File:
         text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     except ValueError:
         # NaN and infinity, of a file that another program wrote
-        known = json.loads(json.dumps(value), parse_constant=lambda _: None)
-        text = json.dumps(known, separators=(",", ":"))
+        finite = json.loads(json.dumps(value), parse_constant=lambda _: None)
+        text = json.dumps(finite, separators=(",", ":"))
     return File(text.encode(), MIME[".json"])
 
 
@@ -116,8 +118,8 @@ class StepFiles:
 
 
 class StepSite:
-    """A site, as files by name that are made when they are asked for, by the server and by a bundle alike: the page itself, `index.json` and
-    other tables, one JSON file a step, and the steps' pictures.
+    """A site, as files by name that are made when they are asked for, by the server and by a bundle alike: the page
+    itself, `index.json` and other tables, one JSON file a step, and the steps' pictures.
 
     A name is looked up among those that exist; no part of it ever becomes a path. Any thread may ask.
     """
@@ -229,7 +231,8 @@ def page_parts(size: tuple[int, int]) -> list[CropBox]:
 
 
 def picture_json(key: StepKey, picture: PagePicture, images: dict[str, Callable[[], Image.Image]]) -> dict[str, Any]:
-    """A picture in parts as JSON. Adds the pixels of each part to `images`. Raises RowError for one that cannot be read."""
+    """A picture in parts as JSON. Adds the pixels of each part to `images`. Raises RowError for one that cannot be
+    read."""
     width, height = picture.size
     parts = []
     for box in page_parts(picture.size):

@@ -98,15 +98,15 @@ class StepPage:
         alike = Counter((node.parent, node.tag) for node in nodes)
         before: Counter[tuple[int, str]] = Counter()
         written: list[str] = []
-        found: dict[str, str] = {}
+        paths: dict[str, str] = {}
         for node in nodes:
             kind = node.parent, node.tag
             before[kind] += 1
             own = f"{node.tag}:{before[kind]}" if alike[kind] > 1 else node.tag
             written.append(f"{written[node.parent]} > {own}" if node.parent >= 0 else own)
             if node.backend_node_id and node.tag != TEXT:
-                found.setdefault(node.backend_node_id, written[-1])
-        return found
+                paths.setdefault(node.backend_node_id, written[-1])
+        return paths
 
     def element(self, node: str, text: str = "") -> dict[str, Any]:
         """An element as JSON. `text`: its description, where a better one is known than the page's own."""
@@ -152,16 +152,18 @@ class _StepBuilder:
         self._texts: dict[str, str] = {}
         self._pages = self._open_pages()
         self._page = next((page for page in self._pages.values() if page is not None), None)
-        self._runs = [self._read(one) for one in entries]
+        self._runs = [self._read(entry) for entry in entries]
 
     def json(self, tasks: Mapping[str, str]) -> dict[str, Any]:
         key, step = self._key, None if self._page is None else self._page.step
-        self._problems += [one.data_problem for one in self._entries if step is None and one.data_problem is not None]
+        self._problems += [
+            entry.data_problem for entry in self._entries if step is None and entry.data_problem is not None
+        ]
         self._problems += [] if self._page is None else self._page.problems
-        row = next((one.row for one in self._runs if one.row is not None), None)
-        truth = next((one.truth for one in self._runs if one.truth is not None), None if step is None else step.truth)
+        row = next((run.row for run in self._runs if run.row is not None), None)
+        truth = next((run.truth for run in self._runs if run.truth is not None), None if step is None else step.truth)
         # these name problems, pictures and texts, which are listed below
-        runs = [None if one.row is None and one.prediction is None else self._run(one) for one in self._runs]
+        runs = [None if run.row is None and run.prediction is None else self._run(run) for run in self._runs]
         return {
             "key": step_name(key),
             **key._asdict(),
@@ -184,16 +186,16 @@ class _StepBuilder:
     def _open_pages(self) -> dict[int, StepPage | None]:
         """The step in each data set of the runs, by the object's identity; None where it is not in there."""
         pages: dict[int, StepPage | None] = {}
-        for one in self._entries:
-            if one.data is not None and id(one.data) not in pages:
+        for entry in self._entries:
+            if entry.data is not None and id(entry.data) not in pages:
                 step = None
                 try:
-                    step = one.data.step(self._key)
-                    if step is None and self._key in one.run.rows:
-                        self._problems.append(f"The data set of {one.name} does not have this step.")
+                    step = entry.data.step(self._key)
+                    if step is None and self._key in entry.run.rows:
+                        self._problems.append(f"The data set of {entry.name} does not have this step.")
                 except InputError as error:
-                    self._problems.append(f"The data set of {one.name} cannot be read: {error}.")
-                pages[id(one.data)] = None if step is None else StepPage(step)
+                    self._problems.append(f"The data set of {entry.name} cannot be read: {error}.")
+                pages[id(entry.data)] = None if step is None else StepPage(step)
         return pages
 
     def _read(self, entry: RunEntry) -> _RunStep:
@@ -208,16 +210,16 @@ class _StepBuilder:
 
     def _elements(self, positives: frozenset[str]) -> list[dict[str, Any]]:
         """The right ones, the choices, those offered by rank, then all others as the row lists them."""
-        predictions = [one.prediction for one in self._runs if one.prediction is not None]
+        predictions = [run.prediction for run in self._runs if run.prediction is not None]
         # without a page, no question was rebuilt that would describe an element
         page, unknown = self._page, {"id": "", "tag": "", "box": None, "text": "", "path": ""}
         listed = {} if page is None else page.candidates
         right = [node for node in listed if node in positives] or sorted(positives)
-        chosen = [one.element_id for one in predictions]
-        chosen += [group.element_id for one in predictions for group in one.groups]
-        ranked = [node for one in predictions for node in one.ranked]
-        offered = [node for one in predictions for group in one.groups for node in group.offered]
-        order = next((one.ranked for one in predictions if one.ranked), ())
+        chosen = [prediction.element_id for prediction in predictions]
+        chosen += [group.element_id for prediction in predictions for group in prediction.groups]
+        ranked = [node for prediction in predictions for node in prediction.ranked]
+        offered = [node for prediction in predictions for group in prediction.groups for node in group.offered]
+        order = next((prediction.ranked for prediction in predictions if prediction.ranked), ())
         ranks = {node: rank for rank, node in enumerate(order)}
         scores = self._scores()
         return [
@@ -233,19 +235,19 @@ class _StepBuilder:
 
     def _scores(self) -> dict[str, float]:
         """The scores of the first run that has some."""
-        for one in self._runs:
-            page, kept = self._pages.get(id(one.entry.data)), one.entry.scores
-            found = None if page is None or kept is None else kept.of(page.step)
-            if found:
-                return {node: score for node, (score, _) in found.items()}
+        for run in self._runs:
+            page, kept = self._pages.get(id(run.entry.data)), run.entry.scores
+            scores = None if page is None or kept is None else kept.of(page.step)
+            if scores:
+                return {node: score for node, (score, _) in scores.items()}
         return {}
 
     # --- runs ---
 
-    def _run(self, one: _RunStep) -> dict[str, Any]:
-        row, prediction = one.row, one.prediction
+    def _run(self, run_step: _RunStep) -> dict[str, Any]:
+        row, prediction = run_step.row, run_step.prediction
         if prediction is None:
-            self._problems.append(f"{one.entry.name} does not keep the model's replies at this step.")
+            self._problems.append(f"{run_step.entry.name} does not keep the model's replies at this step.")
         cause = "not scored yet" if row is None else OUTCOMES.get(row.outcome, row.outcome.replace("_", " "))
         return {
             "outcome": row.outcome if row is not None else None,
@@ -255,23 +257,27 @@ class _StepBuilder:
             "success": None if row is None or row.success is None else int(row.success),
             "rank": None if row is None else row.best_rank,
             **(_scored_answer(row) if prediction is None else _answer(prediction)),
-            "groups": [] if prediction is None else self._groups(one, prediction),
+            "groups": [] if prediction is None else self._groups(run_step, prediction),
         }
 
-    def _groups(self, one: _RunStep, prediction: Prediction) -> list[dict[str, Any]]:
-        page = self._pages.get(id(one.entry.data))
-        questions = {} if page is None else self._questions(one.entry, prediction, page)
+    def _groups(self, run_step: _RunStep, prediction: Prediction) -> list[dict[str, Any]]:
+        page = self._pages.get(id(run_step.entry.data))
+        questions = {} if page is None else self._questions(run_step.entry, prediction, page)
         return [
             {
-                **_reply(group, one.calls),
-                **(self._sent(questions[place], group) if place in questions else _not_known(one.entry, group, page)),
+                **_reply(group, run_step.calls),
+                **(
+                    self._sent(questions[place], group)
+                    if place in questions
+                    else _not_known(run_step.entry, group, page)
+                ),
             }
             for place, group in enumerate(prediction.groups)
         ]
 
     def _questions(self, entry: RunEntry, prediction: Prediction, page: StepPage) -> dict[int, PastQuestion]:
         """Place of each group -> its question, where it can be rebuilt."""
-        grounding, found = entry.grounding, dict[int, PastQuestion]()
+        grounding, questions = entry.grounding, dict[int, PastQuestion]()
         why = grounding if isinstance(grounding, str) else ""
         if not isinstance(grounding, str) and prediction.groups:
             try:
@@ -281,15 +287,17 @@ class _StepBuilder:
                 # predictions keep the order of the ranking, and no scores; one picture for all runs is decoded once
                 ranked = tuple(RankedCandidate(node, 0.0, rank) for rank, node in enumerate(prediction.ranked))
                 prepared = replace(prepared, picture=page.picture or prepared.picture, ranked=ranked)
-                found = rebuild_questions(grounding, prepared, prediction)
+                questions = rebuild_questions(grounding, prepared, prediction)
             except Exception as error:
                 # an unforeseen page or prediction must not keep the step from being looked at
                 why = reason_of(error)
-        lacking = ", ".join(str(one.group + 1) for place, one in enumerate(prediction.groups) if place not in found)
+        lacking = ", ".join(
+            str(group.group + 1) for place, group in enumerate(prediction.groups) if place not in questions
+        )
         if lacking:
             because = f": {why}" if why else ""
             self._problems.append(f"What {entry.name} sent with group {lacking} cannot be put together again{because}.")
-        return found
+        return questions
 
     def _sent(self, past: PastQuestion, group: Reply) -> dict[str, Any]:
         """The turns that were sent: those answered, and the one that the model declined."""
@@ -305,10 +313,11 @@ class _StepBuilder:
             "act": past.act,
             "system": question.system or None,
             "examples": [
-                {"role": one.role, "text": one.text, "image": self._image(one.picture)} for one in question.examples
+                {"role": example.role, "text": example.text, "image": self._image(example.picture)}
+                for example in question.examples
             ],
             "prompts": list(question.turns[:n]),
-            "images": [self._image(one) for one in pictures],
+            "images": [self._image(picture) for picture in pictures],
         }
 
     def _image(self, picture: Any) -> str | None:
@@ -322,7 +331,7 @@ class _StepBuilder:
 
 def _first(name: str, *sources: Step | StepRow | Truth | None) -> str:
     """This text of the first source that has it."""
-    return next((text for one in sources if (text := getattr(one, name, ""))), "")
+    return next((text for source in sources if (text := getattr(source, name, ""))), "")
 
 
 def _truth(truth: Truth | None, row: StepRow | None) -> dict[str, Any]:
@@ -378,7 +387,7 @@ def _not_known(entry: RunEntry, group: Reply, page: StepPage | None) -> dict[str
     strategy, crop = STRATEGIES.get(entry.run.settings.get("grounding") or ""), None
     if page is not None and not entry.run.settings.get("no_image"):
         offered = [page.candidates[node] for node in group.offered if node in page.candidates]
-        boxes = [one.box for one in offered if one.box is not None]
+        boxes = [candidate.box for candidate in offered if candidate.box is not None]
         crop = list(group_crop(boxes, page.picture.size)) if boxes and page.picture is not None else None
     return {
         "labels": _letters(group) if strategy is not None and strategy.is_lettered else [],

@@ -1,7 +1,7 @@
 """Trajectories in the browser: a list of the tasks that agents or people carried out, and each as a strip of its pages.
 
-Names: those of the page itself, `index.json`, `episode/KEY.json` and `img/NAME.webp`. `verdict/KEY` takes a person's verdict on an episode of
-`browse`.
+Names: those of the page itself, `index.json`, `episode/KEY.json` and `img/NAME.webp`. `verdict/KEY` takes a person's
+verdict on an episode of `browse`.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class TrajectorySite(StepSite):
     folder = "episode"
 
     def __init__(self, folders: Sequence[Path], annotator: str | None = None) -> None:
-        """`annotator`: the person who may give verdicts; None: nobody. `problems`: name of a folder that cannot be shown, or not wholly ->
-        why. Raises InputError where none can be shown."""
+        """`annotator`: the person who may give verdicts; None: nobody. `problems`: name of a folder that cannot be
+        shown, or not wholly -> why. Raises InputError where none can be shown."""
         super().__init__()
         self._annotator, self._lock = annotator, threading.Lock()
         read = read_whole_tasks(folders)
         self._names, self.problems, self.is_sample = read.names, read.problems, read.is_bundled
-        self._tasks = {StepKey(str(one.folder), one.trajectory.id): one for one in read.tasks}
+        self._tasks = {StepKey(str(task.folder), task.trajectory.id): task for task in read.tasks}
         self._keys = {step_name(key): key for key in self._tasks}
 
     def keys(self) -> Mapping[str, StepKey]:
@@ -91,16 +91,16 @@ class TrajectorySite(StepSite):
 
     def _summary(self, key: StepKey) -> dict[str, Any]:
         task = self._tasks[key]
-        one, line = task.trajectory, task.line or EpisodeLine("")
+        trajectory, line = task.trajectory, task.line or EpisodeLine("")
         return {
             "key": step_name(key),
             "folder": task.folder,
-            "id": one.id,
-            "task": one.task,
-            "website": one.website,
-            "agent": one.agent,
-            "constructed": one.constructed,
-            "steps": len(one.actions),
+            "id": trajectory.id,
+            "task": trajectory.task,
+            "website": trajectory.website,
+            "agent": trajectory.agent,
+            "constructed": trajectory.constructed,
+            "steps": len(trajectory.actions),
             "end": line.end,
             "reached": line.reached,
             "helped": line.n_helped,
@@ -111,43 +111,47 @@ class TrajectorySite(StepSite):
 
     def open_step(self, key: StepKey) -> StepFiles:
         task, images = self._tasks[key], dict[str, Callable[[], "Image.Image"]]()
-        one = task.trajectory
+        trajectory = task.trajectory
         return StepFiles(
             {
                 **self._summary(key),
-                "answer": one.answer,
+                "answer": trajectory.answer,
                 "annotator": self._annotator if task.run is not None else None,
                 "detail": "" if task.line is None else task.line.detail,
                 "problems": _problems(task),
                 "verdicts": [{**_brief(opinion), **_whole(opinion)} for opinion in task.opinions],
-                "frames": [_frame(key, step, images) for step in one.steps],
+                "frames": [_frame(key, step, images) for step in trajectory.steps],
             },
             images,
         )
 
 
 def _problems(task: WholeTask) -> list[str]:
-    one = task.trajectory
-    made = [f"It was made from a real one: {one.constructed}."] if one.constructed not in ("", "none") else []
+    trajectory = task.trajectory
+    made = (
+        [f"It was made from a real one: {trajectory.constructed}."]
+        if trajectory.constructed not in ("", "none")
+        else []
+    )
     return [
         *([task.problem] if task.problem else []),
-        *(f"{fault.name}: {fault.detail}" for fault in one.faults),
+        *(f"{fault.name}: {fault.detail}" for fault in trajectory.faults),
         *made,
     ]
 
 
-def _brief(one: Opinion) -> dict[str, Any]:
+def _brief(opinion: Opinion) -> dict[str, Any]:
     """A verdict as the list has it."""
-    outcome = "" if one.judgement is None or one.success is not None else one.judgement.outcome
+    outcome = "" if opinion.judgement is None or opinion.success is not None else opinion.judgement.outcome
     return {
-        "by": one.by, "success": one.success, "origin": one.origin, "label": one.is_label, "detail": one.detail, "outcome": outcome,
+        "by": opinion.by, "success": opinion.success, "origin": opinion.origin, "label": opinion.is_label, "detail": opinion.detail, "outcome": outcome,
     }  # fmt: skip
 
 
-def _whole(one: Opinion) -> dict[str, Any]:
+def _whole(opinion: Opinion) -> dict[str, Any]:
     """The rest of a verdict, for its task's own page."""
     names = ("model", "k", "repeat", "reply", "n_pictures", "calls", "prompt_tokens", "completion_tokens", "cost_usd")
-    return {} if one.judgement is None else {name: getattr(one.judgement, name) for name in names}
+    return {} if opinion.judgement is None else {name: getattr(opinion.judgement, name) for name in names}
 
 
 def _frame(key: StepKey, step: TrajectoryStep, images: dict[str, Callable[[], Image.Image]]) -> dict[str, Any]:

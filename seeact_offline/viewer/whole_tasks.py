@@ -77,8 +77,8 @@ class WholeTask:
     line: EpisodeLine | None
     problem: str = ""
     run: Path | None = None
-    """The folder of `browse` that holds it, where people's verdicts are kept; None for other folders, and where the episode is to be tried
-    again."""
+    """The folder of `browse` that holds it, where people's verdicts are kept; None for other folders, and where the
+    episode is to be tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,34 +132,34 @@ def read_whole_tasks(folders: Sequence[Path]) -> WholeTasks:
     """
     groups: dict[object, _Group] = {}
     problems: dict[str, str] = {}
-    for folder in [one for one in folders if not is_judged(one)]:
+    for folder in [path for path in folders if not is_judged(path)]:
         try:
             groups[folder.resolve()] = _opened(folder, folder.resolve().name)
         except InputError as error:
             problems[str(folder)] = f"cannot be shown: {error}"
-    for folder in [one for one in folders if is_judged(one)]:
+    for folder in [path for path in folders if is_judged(path)]:
         try:
             judgements, labels = read_judgements(folder, "verdicts"), folder / LABELS
             has_labels = labels.is_file() and labels.stat().st_size > 0
-            known = read_judgements(labels, "labels") if has_labels else []
+            given_labels = read_judgements(labels, "labels") if has_labels else []
             group, problem = _judged_group(folder, judgements, groups)
             group.judgements += judgements
-            group.labels += known
+            group.labels += given_labels
             problems |= {str(folder): problem} if problem else {}
         except InputError as error:
             problems[str(folder)] = f"cannot be shown: {error}"
     if not groups:
         raise InputError("runs", sentence=next(f"{name} {why}" for name, why in problems.items()))
-    found = list(groups.values())
-    tasks = [task for place, group in enumerate(found) for task in _tasks(place, group, _names(found))]
-    return WholeTasks(_numbered(found), tuple(tasks), problems, all(one.is_bundled for one in found))
+    listed = list(groups.values())
+    tasks = [task for place, group in enumerate(listed) for task in _tasks(place, group, _names(listed))]
+    return WholeTasks(_numbered(listed), tuple(tasks), problems, all(group.is_bundled for group in listed))
 
 
 def _opened(folder: Path, name: str) -> _Group:
     """A folder of trajectories that is named. Raises InputError."""
-    known = {one.id: one for one in _trajectories(folder)}
+    trajectories = {trajectory.id: trajectory for trajectory in _trajectories(folder)}
     run = folder if (folder / EPISODES).is_file() else None
-    return _Group(name, known, _episode_lines(folder), run, _is_bundled(folder), is_named=True)
+    return _Group(name, trajectories, _episode_lines(folder), run, _is_bundled(folder), is_named=True)
 
 
 def _trajectories(folder: Path) -> Iterator[Trajectory]:
@@ -175,10 +175,10 @@ def _episode_lines(folder: Path) -> dict[str, EpisodeLine]:
     lines: dict[str, EpisodeLine] = {}
     for line in Journal(folder / EPISODES).lines() if (folder / EPISODES).is_file() else ():
         try:
-            one = decoded(line.text, EpisodeLine)
+            episode = decoded(line.text, EpisodeLine)
         except FormatError:
             continue
-        lines[one.annotation_id] = one
+        lines[episode.annotation_id] = episode
     return lines
 
 
@@ -186,26 +186,29 @@ def _episode_lines(folder: Path) -> dict[str, EpisodeLine]:
 
 
 def _judged_group(folder: Path, judgements: Sequence[Judgement], groups: dict[object, _Group]) -> tuple[_Group, str]:
-    """The group of the trajectories that a folder of `judge` is on, one of `groups` or a new one; and what is wrong with it."""
-    settings, wanted = _settings(folder), {one.trajectory for one in judgements}
+    """The group of the trajectories that a folder of `judge` is on, one of `groups` or a new one; and what is wrong
+    with it."""
+    settings, wanted = _settings(folder), {judgement.trajectory for judgement in judgements}
     source = str(settings.get("source") or "")
     path = _at_hand(folder, source)
     key: object = path.resolve() if path is not None else source or folder.resolve()
     if key in groups and wanted <= groups[key].trajectories.keys():
         return groups[key], ""
-    known, why = _source_trajectories(source, path, judgements, settings.get("seed") or 0)
-    if not wanted & known.keys():
+    trajectories, why = _source_trajectories(source, path, judgements, settings.get("seed") or 0)
+    if not wanted & trajectories.keys():
         # trajectories that have moved are known by their ids
-        named = next((one for one in groups.values() if one.is_named and wanted & one.trajectories.keys()), None)
+        named = next(
+            (other for other in groups.values() if other.is_named and wanted & other.trajectories.keys()), None
+        )
         if named is not None:
             return named, ""
     group = groups.setdefault(key, _Group(Path(source).name or folder.resolve().name))
-    group.trajectories = {**known, **group.trajectories}
+    group.trajectories = {**trajectories, **group.trajectories}
     if path is not None and path.is_dir():
         group.lines = _episode_lines(path)
-    group.is_bundled = bool(known) and (source == SAMPLE or (path is not None and _is_bundled(path)))
+    group.is_bundled = bool(trajectories) and (source == SAMPLE or (path is not None and _is_bundled(path)))
     problem = f"is shown without pages and actions: {why}; name the folder of its trajectories beside it"
-    return group, "" if wanted & known.keys() else problem
+    return group, "" if wanted & trajectories.keys() else problem
 
 
 def _at_hand(folder: Path, source: str) -> Path | None:
@@ -223,18 +226,22 @@ def _source_trajectories(
     if path is None and source != SAMPLE:
         return {}, f"there is no {source}" if source else "its manifest does not name them"
     try:
-        known = {one.id: one for one in _read_source(path, {one.task for one in judgements})}
-        if not {one.trajectory for one in judgements} <= known.keys():
-            known = {one.id: one for one in constructed_trajectories([*known.values()], seed)} | known
+        trajectories = {
+            trajectory.id: trajectory for trajectory in _read_source(path, {judgement.task for judgement in judgements})
+        }
+        if not {judgement.trajectory for judgement in judgements} <= trajectories.keys():
+            trajectories = {
+                trajectory.id: trajectory for trajectory in constructed_trajectories([*trajectories.values()], seed)
+            } | trajectories
     except Exception as error:
         # what another program wrote must not keep the verdicts from being looked at
         return {}, reason_of(error)
-    return known, f"{source} holds others"
+    return trajectories, f"{source} holds others"
 
 
 def _read_source(path: Path | None, tasks: Collection[str]) -> Iterable[Trajectory]:
     """`path`: None for the bundled sample. Of a data set, the `tasks` alone. Raises InputError."""
-    if path is None or path.is_file() or any(next(one.glob("*.parquet"), None) for one in (path, path / "data")):
+    if path is None or path.is_file() or any(next(folder.glob("*.parquet"), None) for folder in (path, path / "data")):
         return recorded_trajectories(open_split(SAMPLE if path is None else str(path), "all", tasks=tasks).steps())
     return run_trajectories(path) if (path / "predictions.jsonl").is_file() else _trajectories(path)
 
@@ -258,59 +265,69 @@ def _is_bundled(folder: Path) -> bool:
 
 def _tasks(place: int, group: _Group, names: Mapping[tuple[str, str, str], str]) -> Iterator[WholeTask]:
     judged: dict[str, list[Judgement]] = {}
-    for one in group.judgements:
-        judged.setdefault(one.trajectory, []).append(one)
+    for judgement in group.judgements:
+        judged.setdefault(judgement.trajectory, []).append(judgement)
     labels: dict[str, list[Judgement]] = {}
-    for one in group.labels:
-        labels.setdefault(one.trajectory, []).append(one)
+    for label in group.labels:
+        labels.setdefault(label.trajectory, []).append(label)
     for name in dict.fromkeys([*(group.trajectories if group.is_named else ()), *judged]):
         some = judged.get(name, [])
         trajectory = group.trajectories.get(name)
         problem = ""
         if trajectory is None:
             trajectory, problem = Trajectory(name, some[0].task or name, "", agent=some[0].agent), MISSING
-        elif any(one.digest for one in some) and trajectory_digest(trajectory) not in {one.digest for one in some}:
+        elif any(judgement.digest for judgement in some) and trajectory_digest(trajectory) not in {
+            judgement.digest for judgement in some
+        }:
             problem = CHANGED
-        opinions = [*_own(trajectory, labels.get(name, [])), *(_of_judge(one, names) for one in some)]
+        opinions = [*_own(trajectory, labels.get(name, [])), *(_of_judge(judgement, names) for judgement in some)]
         line = group.lines.get(name)
         run = group.run if line is not None and line.end != ERROR else None
         yield WholeTask(place, trajectory, tuple(opinions), line, problem, run)
 
 
 def with_person(task: WholeTask, person: str, success: bool | None, detail: str) -> WholeTask:
-    """The task with this person's verdict in place of an earlier one; None removes that. People count as labels before the page's state."""
-    others = [one for one in task.opinions if (one.by, one.origin) != (person, "person")]
+    """The task with this person's verdict in place of an earlier one; None removes that. People count as labels before
+    the page's state."""
+    others = [opinion for opinion in task.opinions if (opinion.by, opinion.origin) != (person, "person")]
     own = [] if success is None else [Opinion(person, success, "person", True, detail)]
-    by_people = any(one.origin == "person" for one in (*own, *others))
-    others = [replace(one, is_label=not by_people) if one.origin == "check" else one for one in others]
+    by_people = any(opinion.origin == "person" for opinion in (*own, *others))
+    others = [replace(opinion, is_label=not by_people) if opinion.origin == "check" else opinion for opinion in others]
     return replace(task, opinions=(*own, *others))
 
 
 def _own(trajectory: Trajectory, labels: Sequence[Judgement]) -> list[Opinion]:
     """The verdicts that a trajectory holds and the labels of it, labels first, each once."""
-    own = {(one.judge, one.verdict) for one in labels_of([trajectory])}
-    found = [Opinion(v.by, v.success, v.origin, (v.by, v.success) in own, v.detail) for v in trajectory.verdicts] + [
-        Opinion(one.judge, one.verdict, one.source, True, one.detail)
-        for one in labels
-        if (one.judge, one.verdict) not in own
+    own = {(label.judge, label.verdict) for label in labels_of([trajectory])}
+    opinions = [Opinion(v.by, v.success, v.origin, (v.by, v.success) in own, v.detail) for v in trajectory.verdicts] + [
+        Opinion(label.judge, label.verdict, label.source, True, label.detail)
+        for label in labels
+        if (label.judge, label.verdict) not in own
     ]
-    return sorted(found, key=lambda one: not one.is_label)
+    return sorted(opinions, key=lambda opinion: not opinion.is_label)
 
 
-def _of_judge(one: Judgement, names: Mapping[tuple[str, str, str], str]) -> Opinion:
-    return Opinion(names[one.judge, one.model, one.k], one.verdict, "model", False, one.detail, one)
+def _of_judge(judgement: Judgement, names: Mapping[tuple[str, str, str], str]) -> Opinion:
+    return Opinion(
+        names[judgement.judge, judgement.model, judgement.k],
+        judgement.verdict,
+        "model",
+        False,
+        judgement.detail,
+        judgement,
+    )
 
 
 def _names(groups: Sequence[_Group]) -> dict[tuple[str, str, str], str]:
     """(judge, model, k) -> the judge's name, with model and k where the judge has several of them."""
-    all_kinds = {(one.judge, one.model, one.k) for group in groups for one in group.judgements}
+    all_kinds = {(judgement.judge, judgement.model, judgement.k) for group in groups for judgement in group.judgements}
     names = {}
     for judge, model, k in all_kinds:
-        own = [one for one in all_kinds if one[0] == judge]
+        own = [kind for kind in all_kinds if kind[0] == judge]
         parts = [
             judge or "judge",
-            *([model] if len({one[1] for one in own}) > 1 and model else []),
-            *([f"k {k}"] if len({one[2] for one in own}) > 1 and k else []),
+            *([model] if len({kind[1] for kind in own}) > 1 and model else []),
+            *([f"k {k}"] if len({kind[2] for kind in own}) > 1 and k else []),
         ]
         names[judge, model, k] = ", ".join(parts)
     return names
@@ -327,7 +344,8 @@ def _numbered(groups: Sequence[_Group]) -> tuple[str, ...]:
 WHOLE_TASKS = (VERDICTS, EPISODES, LINES)
 """Files by which a folder of whole tasks is known: of `judge`, of `browse`, and of trajectories in our own format."""
 RUN = ("results.json", "predictions.jsonl", "steps.jsonl", "manifest.json")
-"""Files by which a run over recorded steps is known. `score --out` writes no manifest, and a run that has only begun nothing else."""
+"""Files by which a run over recorded steps is known. `score --out` writes no manifest, and a run that has only begun
+nothing else."""
 DEEPEST = 2
 """Folders below a named one that are looked into: a folder of runs holds grids."""
 
@@ -352,12 +370,12 @@ def sort_folders(paths: Iterable[Path]) -> SortedFolders:
     """Sorts the folders that these are or hold, each in its order."""
     runs, whole_tasks, problems = [], [], []
     for path in paths:
-        found = list(_known_folders(path, DEEPEST))
-        runs += [folder for folder, is_whole in found if not is_whole]
-        whole_tasks += [folder for folder, is_whole in found if is_whole]
-        if not found and path.is_dir() and holds_trajectories(path):
+        folders = list(_known_folders(path, DEEPEST))
+        runs += [folder for folder, is_whole in folders if not is_whole]
+        whole_tasks += [folder for folder, is_whole in folders if is_whole]
+        if not folders and path.is_dir() and holds_trajectories(path):
             whole_tasks.append(path)
-        elif not found:
+        elif not folders:
             why = "it holds no run, no trajectories and no verdicts" if path.is_dir() else "there is no such folder"
             problems.append(f"{path} cannot be shown: {why}")
     return SortedFolders(tuple(runs), tuple(dict.fromkeys(whole_tasks)), tuple(problems))

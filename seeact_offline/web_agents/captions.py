@@ -1,7 +1,9 @@
-"""Captions of the pictures on a page, for web agents that are told them: from a file, or by a model that is asked about each picture once.
+"""Captions of the pictures on a page, for web agents that are told them: from a file, or by a model that is asked about
+each picture once.
 
-VisualWebArena captions every `img` by its address; a recorded page has none, so a picture is what the screenshot shows in its box. It is
-known by its pixels: the same picture on another page, or in another run, is not paid for again where replies are kept.
+VisualWebArena captions every `img` by its address; a recorded page has none, so a picture is what the screenshot shows
+in its box. It is known by its pixels: the same picture on another page, or in another run, is not paid for again where
+replies are kept.
 """
 
 from __future__ import annotations
@@ -155,7 +157,8 @@ class _CaptionLine(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_captions(path: Path) -> dict[StepKey, dict[str, str]]:
-    """The captions of a file, one JSON object a line, by step and node. Raises InputError with the number of the line at fault."""
+    """The captions of a file, one JSON object a line, by step and node. Raises InputError with the number of the line
+    at fault."""
     captions: dict[StepKey, dict[str, str]] = {}
     for row, _ in read_rows("captions", path, _CaptionLine):
         captions.setdefault(StepKey(row.annotation_id, row.action_uid), {})[row.backend_node_id] = row.caption

@@ -13,8 +13,8 @@ OBSERVER = "visualwebarena"
 
 
 def observation_variants(config: EvalConfig, observations: Sequence[str] = ()) -> list[Variant]:
-    """OBSERVER with each of these observations, or all. Captions, from a file or a model, go to those that show captions. Raises
-    InputError where none does."""
+    """OBSERVER with each of these observations, or all. Captions, from a file or a model, go to those that show
+    captions. Raises InputError where none does."""
     observations = observations or OBSERVATION.choices
     captions = ("captions", "captions_base_url")
     given = next((name for name in captions if config.own(name) is not None), None)

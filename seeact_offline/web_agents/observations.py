@@ -1,7 +1,8 @@
-"""Observations of web agents: what a window onto a recorded page shows, what each label in it stands for, and a page window by window.
+"""Observations of web agents: what a window onto a recorded page shows, what each label in it stands for, and a page
+window by window.
 
-WebVoyager sees a marked window with a list of texts, or a tree; VisualWebArena one of five observations; OpenWebVoyager a tree beside
-the plain window. Marks and trees are those of `marks` and `trees`, with the fall-backs of `screen_page`.
+WebVoyager sees a marked window with a list of texts, or a tree; VisualWebArena one of five observations; OpenWebVoyager
+a tree beside the plain window. Marks and trees are those of `marks` and `trees`, with the fall-backs of `screen_page`.
 """
 
 from __future__ import annotations
@@ -98,8 +99,8 @@ class Scene:
         captions: Captions | None = None,
         cut: Callable[[str, int], str] = cut_words,
     ) -> None:
-        """`captions`: None where pictures go without. `cut`: a text and a number of tokens -> the text up to there. Raises RowError
-        `bad_recording` or `bad_screenshot`."""
+        """`captions`: None where pictures go without. `cut`: a text and a number of tokens -> the text up to there.
+        Raises RowError `bad_recording` or `bad_screenshot`."""
         self.step, self.page, self.picture, self.cut = step, page, picture, cut
         self.size = picture.size
         screen = screen_of(step, page)

@@ -1,6 +1,8 @@
-"""Accessibility trees of recorded pages: from the browser's own tree where one was recorded, else from the cleaned HTML.
+"""Accessibility trees of recorded pages: from the browser's own tree where one was recorded, else from the cleaned
+HTML.
 
-**From the HTML** a subset of HTML-AAM and accname, with the names of roles and properties that Chromium (150) gives them:
+**From the HTML** a subset of HTML-AAM and accname, with the names of roles and properties that Chromium (150) gives
+them:
 
 - Roles: the first known word of `role` (`presentation` and `none`: no node), else by tag and `type` (`_ROLES`, `_INPUT_ROLES`). Cleaned
   pages have no `href`, so that each `a` is a link. Header and footer are landmarks outside of `article`, `aside`, `main`, `nav` and
@@ -12,13 +14,13 @@
 - Not looked at: what makes a table a mere layout, list markers, `before` and `after` in style sheets, popups of lists, insides of players
   and date fields.
 
-**Boxes** that are not known are the union of those below; for what has none below either (texts), that of the node above. Entries of a
-`select` have none, as in a browser where the list is closed. Nodes without a `backend_node_id` (the recorded root, insides of fields) get
-numbers behind the largest of the page, and the box of the node above.
+**Boxes** that are not known are the union of those below; for what has none below either (texts), that of the node
+above. Entries of a `select` have none, as in a browser where the list is closed. Nodes without a `backend_node_id` (the
+recorded root, insides of fields) get numbers behind the largest of the page, and the box of the node above.
 
-Start pages of the 16 bundled sites, printed as VisualWebArena does from the cleaned HTML and from Chromium's own tree: 88 % of the lines are the
-same, indents aside (F1 of the two lists), and 86 % in a window of 1280 x 2048. Most others are cells of tables whose `<table>` cleaning
-took out, states such as `expanded`, and names in capitals by style sheet.
+Start pages of the 16 bundled sites, printed as VisualWebArena does from the cleaned HTML and from Chromium's own tree:
+88 % of the lines are the same, indents aside (F1 of the two lists), and 86 % in a window of 1280 x 2048. Most others
+are cells of tables whose `<table>` cleaning took out, states such as `expanded`, and names in capitals by style sheet.
 """
 
 from __future__ import annotations
@@ -54,8 +56,8 @@ class _Entry:
 def tree_of_recording(
     nodes: Iterable[AccessibleNode], boxes: Mapping[str, Box], names: Mapping[str, str] = NOTHING
 ) -> TreeNode:
-    """The recorded tree. `boxes`: those of `fill_boxes`, which knows the places of texts. `names`: names of images with their captions, by
-    id. Raises ValueError without a node."""
+    """The recorded tree. `boxes`: those of `fill_boxes`, which knows the places of texts. `names`: names of images with
+    their captions, by id. Raises ValueError without a node."""
     entries: list[_Entry] = []
     open_at: list[int] = []
     for node in nodes:
@@ -192,12 +194,14 @@ _PROPERTIES: Mapping[str, tuple[tuple[str, Value], ...]] = {
 
 
 def tree_of_page(page: Page, boxes: Mapping[str, Box], title: str = "", alts: Mapping[str, str] = NOTHING) -> TreeNode:
-    """The tree of a cleaned page. `title`: of the page, which cleaned HTML lacks. `alts`: alternative texts with captions, by id."""
+    """The tree of a cleaned page. `title`: of the page, which cleaned HTML lacks. `alts`: alternative texts with
+    captions, by id."""
     return _assembled(_PageTree(page, boxes, alts).entries(title), (node.backend_node_id for node in page.nodes()))
 
 
 def html_of_page(page: Page, boxes: Mapping[str, Box]) -> TreeNode:
-    """The nodes of a cleaned page as `print_html` wants them: names of nodes in capitals, attributes without the id, words as values."""
+    """The nodes of a cleaned page as `print_html` wants them: names of nodes in capitals, attributes without the id,
+    words as values."""
     entries = []
     nodes = list(page.nodes())
     for node, box in zip(nodes, _page_boxes(nodes, boxes), strict=True):
@@ -325,7 +329,8 @@ class _PageTree:
         return self._get(number, "title")
 
     def _content(self, begin: int, end: int) -> str:
-        """The words in the nodes from `begin` to before `end`, with names of images and of what has a label of its own."""
+        """The words in the nodes from `begin` to before `end`, with names of images and of what has a label of its
+        own."""
         words = []
         at = begin
         while at < end:

@@ -1,4 +1,5 @@
-"""A recorded row as the page that a web agent sees: its elements with their places and looks, and what stands in for what the row lacks."""
+"""A recorded row as the page that a web agent sees: its elements with their places and looks, and what stands in for
+what the row lacks."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ class ScreenElement:
     rects: tuple[Box, ...] = ()
     """The client rectangles, in pixels of the page; a link that is wrapped over lines has several."""
     on_top: tuple[int | None, ...] | None = None
-    """Place of the element that a pointer meets at each rectangle's centre, None for no element; None where this is not known."""
+    """Place of the element that a pointer meets at each rectangle's centre, None for no element; None where this is not
+    known."""
     cursor: str | None = None
     """Computed value in CSS's words; None where it is not known."""
     visibility: str = "visible"
@@ -127,8 +129,8 @@ class ElementTree:
 
 
 def screen_of(step: Step, page: Page) -> Screen:
-    """The page of a step. `page`: its `cleaned_html`, parsed. The columns of our recorder are used where the row has them. Raises RowError
-    `bad_recording` for ones that cannot be read."""
+    """The page of a step. `page`: its `cleaned_html`, parsed. The columns of our recorder are used where the row has
+    them. Raises RowError `bad_recording` for ones that cannot be read."""
     recorded = step.recorded
     layout = recorded.read(Layout) if recorded else None
     state = recorded.read(PageState) if recorded else None

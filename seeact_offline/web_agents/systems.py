@@ -1,4 +1,5 @@
-"""The web agents WebVoyager, VisualWebArena and OpenWebVoyager as agents: their windows and languages. They name labels, and no places."""
+"""The web agents WebVoyager, VisualWebArena and OpenWebVoyager as agents: their windows and languages. They name
+labels, and no places."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Accessibility trees as web agents print them: VisualWebArena's, WebVoyager's text-only one and OpenWebVoyager's; and its HTML.
+"""Accessibility trees as web agents print them: VisualWebArena's, WebVoyager's text-only one and OpenWebVoyager's; and
+its HTML.
 
-A window takes a node out when the browser gives it no box, or one without width or height, or when `overlap area * height / width` of
-the box is under a threshold; its children take its place. (The released code means a share of the box, but has no brackets, so in
-effect whatever touches the window stays.) The root always stays.
+A window takes a node out when the browser gives it no box, or one without width or height, or when
+`overlap area * height / width` of the box is under a threshold; its children take its place. (The released code means a
+share of the box, but has no brackets, so in effect whatever touches the window stays.) The root always stays.
 
 Source: web-arena-x/visualwebarena 89f5af2: browser_env/processors.py; MinorJerry/WebVoyager 5a78967: utils_webarena.py;
 MinorJerry/OpenWebVoyager e907cef: WebVoyager/utils_webarena.py.
@@ -49,7 +50,8 @@ class TreeText:
 
     text: str
     nodes: Mapping[str, TreeNode]
-    """Printed id -> the node that an action on it means. Holds the ids of cleaned lines, too: the released code accepts them."""
+    """Printed id -> the node that an action on it means. Holds the ids of cleaned lines, too: the released code accepts
+    them."""
     ends: Mapping[str, int] = field(repr=False)
     """Printed id -> the place in the text where its line ends."""
 
@@ -154,7 +156,8 @@ def _properties(node: TreeNode, ignored: frozenset[str]) -> Iterator[str]:
 
 
 def _cleaned(lines: Iterable[_Line], static_text: re.Pattern[str]) -> TreeText:
-    """Drops lines of static text that say nothing, or what one of the last kept lines says, or that are no `static_text`, whose group is the text."""
+    """Drops lines of static text that say nothing, or what one of the last kept lines says, or that are no
+    `static_text`, whose group is the text."""
     nodes: dict[str, TreeNode] = {}
     ends: dict[str, int] = {}
     kept: list[str] = []
@@ -215,9 +218,11 @@ def _uncleaned(lines: Sequence[_Line], end: str = "") -> TreeText:
 
 
 def print_html(root: TreeNode, window: Box | None = None) -> TreeText:
-    """VisualWebArena's HTML: `[index] <NAME attributes> value` a node, without nodes that have neither attributes nor a value.
+    """VisualWebArena's HTML: `[index] <NAME attributes> value` a node, without nodes that have neither attributes nor a
+    value.
 
-    Roles are names of nodes, names their values, properties their attributes. The index counts the nodes that the window shows.
+    Roles are names of nodes, names their values, properties their attributes. The index counts the nodes that the
+    window shows.
     """
     lines: list[_Line] = []
     left = [(root, 0)]
@@ -242,7 +247,8 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 def caption_text(alt: str, caption: str | None) -> str:
-    """The alternative text of a picture with its caption behind it, as VisualWebArena rewrites the page; recorded pages have no addresses."""
+    """The alternative text of a picture with its caption behind it, as VisualWebArena rewrites the page; recorded pages
+    have no addresses."""
     if caption is not None and (ascii_caption := _NOT_ASCII.sub("", caption.strip())) not in alt:
         alt = f"{alt}, description: {ascii_caption}"
     return alt

@@ -1,8 +1,8 @@
 """The action grammars of WebVoyager, OpenWebVoyager and VisualWebArena.
 
-A label is the place of an act. A scroll has its direction as text, and no place where it moves the whole window. Typed text ends in a
-line feed where VisualWebArena presses Enter behind it; WebVoyager always does, and does not say so. Its ANSWER and VisualWebArena's `stop`
-are answers, though without a word.
+A label is the place of an act. A scroll has its direction as text, and no place where it moves the whole window. Typed
+text ends in a line feed where VisualWebArena presses Enter behind it; WebVoyager always does, and does not say so. Its
+ANSWER and VisualWebArena's `stop` are answers, though without a word.
 
 Strict readers follow the released code, with what it misreads by accident; the others read that, too, as it was meant.
 
@@ -122,7 +122,8 @@ def _read_strictly(dialect: _Dialect, text: str) -> list[Act]:
 
 
 def _read(dialect: _Dialect, text: str) -> list[Act]:
-    """Returns the text after the first `Action:` that an action follows, in any case, up to a mark at the beginning of a line."""
+    """Returns the text after the first `Action:` that an action follows, in any case, up to a mark at the beginning of
+    a line."""
     marks = list(_ACTION_MARK.finditer(text))
     ends = [
         mark.start() + mark["before"].find("\n") + 1 for mark in _LINE_MARK.finditer(text) if "\n" in mark["before"]
@@ -138,7 +139,8 @@ def _read(dialect: _Dialect, text: str) -> list[Act]:
 
 
 def thought_of(reply: str) -> str:
-    """The words of a reply of WebVoyager or OpenWebVoyager between `Thought:` and `Action:`; empty without an action."""
+    """The words of a reply of WebVoyager or OpenWebVoyager between `Thought:` and `Action:`; empty without an
+    action."""
     action = _ACTION_MARK.search(reply)
     if action is None:
         return ""
@@ -165,7 +167,8 @@ def _begun(dialect: _Dialect, text: str, start: int, end: int) -> Act | None:
 
 
 def _unwrapped(text: str, all_lines: bool = True) -> str:
-    """A text in brackets: up to the one that closes the first, or to the last one where more are closed than opened behind that."""
+    """A text in brackets: up to the one that closes the first, or to the last one where more are closed than opened
+    behind that."""
     if not text.startswith("["):
         return text.strip() if all_lines else (text.strip().splitlines() or [""])[0].strip()
     last, depth = text.rfind("]"), 0
@@ -178,8 +181,8 @@ def _unwrapped(text: str, all_lines: bool = True) -> str:
 
 
 def _write(dialect: _Dialect, act: Act) -> str:
-    """The action in the language's words; a choice in a list is typed. A text is written as it is, though both readers end one sooner where
-    it has brackets of its own."""
+    """The action in the language's words; a choice in a list is typed. A text is written as it is, though both readers
+    end one sooner where it has brackets of its own."""
     if act.kind in CLICKS and act.place is not None:
         return f"Click [{act.place}]"
     if act.kind in ("type", "select") and act.place is not None:
@@ -244,7 +247,8 @@ _WHOLE_LINE = re.compile(rf"[^\w\[]*{_VERB}\s*(?:\[(?>.*\w)?+[^\w\]]*+\]\W*)?$",
 
 
 def _read_arena_strictly(text: str) -> list[Act]:
-    """The text between the first two triple backticks; its verb is what stands before the first bracket, or its first word."""
+    """The text between the first two triple backticks; its verb is what stands before the first bracket, or its first
+    word."""
     fenced = _FENCED.search(text)
     if fenced is None:
         raise MissingPart("expected an action between triple backticks")
@@ -265,7 +269,8 @@ def _read_arena_strictly(text: str) -> list[Act]:
 
 
 def _read_arena(text: str) -> list[Act]:
-    """The first action that can be read between triple backticks; where there are none, between single ones or on a line of its own."""
+    """The first action that can be read between triple backticks; where there are none, between single ones or on a
+    line of its own."""
     for candidate in _candidates(text):
         begun = _BEGINS.match(candidate)
         verb = begun[1].lower().replace(" ", "_") if begun else ""
@@ -318,7 +323,8 @@ def _arena_act(verb: str, label: str | None, text: str) -> Act:
 
 
 def _write_arena(act: Act) -> str:
-    """The action in the language's words; Enter is pressed where a typed text ends in a line feed, and a choice in a list is a click."""
+    """The action in the language's words; Enter is pressed where a typed text ends in a line feed, and a choice in a
+    list is a click."""
     if act.kind in ("hover", "clear") and act.place is not None:
         return f"{act.kind} [{act.place}]"
     if act.kind in (*CLICKS, "select") and act.place is not None:
@@ -338,7 +344,8 @@ def _write_arena(act: Act) -> str:
 
 
 def remembered(act: Act, words: str = "") -> str:
-    """VisualWebArena's line of the action before. `words`: what it named, as its line of a tree says. Raises ValueError as `Grammar.write`."""
+    """VisualWebArena's line of the action before. `words`: what it named, as its line of a tree says. Raises ValueError
+    as `Grammar.write`."""
     if act.place is not None and act.kind in (*CLICKS, "select", "type"):
         said = f" [{act.text or ''}]" if act.kind == "type" else ""
         verb = act.kind if act.kind in ("hover", "type") else "click"

@@ -1,9 +1,9 @@
 """Grounding by the web agents WebVoyager, VisualWebArena and OpenWebVoyager over recorded steps.
 
-The agent sees the page through a window, which it can scroll, and names a label of what it sees (`web_agents.observations`) in its own
-language (`web_agents.web_actions`). Earlier steps are told as if it had done them: the window that holds the right element, and the action
-that was recorded, without a thought or with the one that the model gave at that step in another run. Both are ours: nobody scrolled to
-that window, and nobody wrote that reply.
+The agent sees the page through a window, which it can scroll, and names a label of what it sees
+(`web_agents.observations`) in its own language (`web_agents.web_actions`). Earlier steps are told as if it had done
+them: the window that holds the right element, and the action that was recorded, without a thought or with the one that
+the model gave at that step in another run. Both are ours: nobody scrolled to that window, and nobody wrote that reply.
 
 WebVoyager's label is its element; in the others an action points at a place, whose smallest candidate is the element.
 """
@@ -162,8 +162,8 @@ class WebAgentGrounding(Grounding):
         thoughts: Mapping[StepKey, str] | None = None,
     ) -> None:
         """`captioner`: None for alternative texts alone. `max_turns`: most questions a step. `tokenizer`: as
-        `open_tokenizer` takes it, by which long observations are cut. `thoughts`: the model's own at earlier steps; None: a neutral
-        line for each."""
+        `open_tokenizer` takes it, by which long observations are cut. `thoughts`: the model's own at earlier steps;
+        None: a neutral line for each."""
         self.form = form or QuestionOptions()
         self.web, self._agent, self._pack = web, web.agent, pack
         self.observation = observation or next(iter(web.observations))
@@ -247,7 +247,8 @@ class WebAgentGrounding(Grounding):
     async def ask_view(
         self, session: Session, windows: PageWindows, turn: Turn, past: Past, target: Target | None = None
     ) -> AskedWindow:
-        """Asks about the window at the top of `turn`. `past`: told or lived. `target`: the truth; None where nobody knows it. Raises StepError."""
+        """Asks about the window at the top of `turn`. `past`: told or lived. `target`: the truth; None where nobody
+        knows it. Raises StepError."""
         question = await in_thread(self._question, windows, target, past, turn)
         talk = await session.converse(question)
         act, answer = None, Answer(failure=talk.failure, detail=talk.detail)
@@ -257,8 +258,8 @@ class WebAgentGrounding(Grounding):
         return AskedWindow(question, talk.texts, act, answer, seen)
 
     async def caption(self, prepared: PreparedStep, session: Session) -> None:
-        """Captions the step's pictures, and those of the step before, whose names may be told; nothing without a captioner. Raises CallError
-        and RowError."""
+        """Captions the step's pictures, and those of the step before, whose names may be told; nothing without a
+        captioner. Raises CallError and RowError."""
         captioner = self._captioner
         if captioner is None:
             return
@@ -416,8 +417,8 @@ class WebAgentGrounding(Grounding):
         return self.follow(turn, asked, correction, top)
 
     def follow(self, turn: Turn, asked: AskedWindow, correction: str, top: int = 0, outcome: str = "") -> Turn:
-        """The turn after one that was asked. `correction`: the words that follow what could not be read; empty for none. `outcome`: what became
-        of the action besides what the next view shows."""
+        """The turn after one that was asked. `correction`: the words that follow what could not be read; empty for
+        none. `outcome`: what became of the action besides what the next view shows."""
         question, texts = asked.question, asked.texts
         shown = Message("user", question.turns[0], question.pictures[0])
         said = Message("assistant", question.reply_prefix + texts[-1])
@@ -476,7 +477,8 @@ WEB_AGENTS: Mapping[str, WebAgent] = {
 
 
 def read_thoughts(run: Path) -> dict[StepKey, str]:
-    """The thoughts that a model gave in an earlier run: the one before the last reply of each step that has one. Raises InputError for a run that cannot be read or has none."""
+    """The thoughts that a model gave in an earlier run: the one before the last reply of each step that has one. Raises
+    InputError for a run that cannot be read or has none."""
     try:
         recorded = read_recordings(run / PREDICTIONS)
     except InputError as error:

@@ -1,8 +1,10 @@
-"""Set-of-mark observations of web agents: which elements of a page are marked, what is listed of them, and the marked picture.
+"""Set-of-mark observations of web agents: which elements of a page are marked, what is listed of them, and the marked
+picture.
 
 The rules are those of MinorJerry/WebVoyager 5a78967 (2024-03-04), `utils.py`, with boxes of one fixed colour, and of
-web-arena-x/visualwebarena 89f5af2 (2024-11-08), `browser_env/processors.py`, where a script writes a table of elements that pandas reads.
-Theirs are drawn by the browser; ours by Pillow in another font, in the places and colours of the released ones.
+web-arena-x/visualwebarena 89f5af2 (2024-11-08), `browser_env/processors.py`, where a script writes a table of elements
+that pandas reads. Theirs are drawn by the browser; ours by Pillow in another font, in the places and colours of the
+released ones.
 """
 
 from __future__ import annotations
@@ -82,8 +84,8 @@ _TWO_SPACES = re.compile(f"{_SPACE}{{2,}}")
 def webvoyager(elements: Sequence[ScreenElement], window: Rectangle) -> list[Mark]:
     """The marks of a window, numbered from 0 in document order.
 
-    `elements`: all of the page, in document order. Rectangles are cut to the window. Where it is not known what covers an element,
-    nothing does.
+    `elements`: all of the page, in document order. Rectangles are cut to the window. Where it is not known what covers
+    an element, nothing does.
     """
     tree = ElementTree(elements)
     items: dict[int, tuple[Box, ...]] = {}
@@ -106,7 +108,8 @@ def webvoyager_list(marks: Sequence[Mark]) -> str:
 
 
 def draw_webvoyager(picture: Image.Image, marks: Sequence[Mark]) -> Image.Image:
-    """A marked copy of the window's picture: a dashed outline around each rectangle, and the label at its upper left corner."""
+    """A marked copy of the window's picture: a dashed outline around each rectangle, and the label at its upper left
+    corner."""
     from PIL import ImageDraw
 
     marked = picture.convert("RGB") if picture.mode != "RGB" else picture.copy()
@@ -140,7 +143,8 @@ def _seen_rects(place: int, element: ScreenElement, window: Rectangle, tree: Ele
 
 
 def _thin(items: list[int], elements: Sequence[ScreenElement], tree: ElementTree) -> list[int]:
-    """The items that stay, in document order: no parts of buttons, then no only children of spans with a role, then only innermost."""
+    """The items that stay, in document order: no parts of buttons, then no only children of spans with a role, then
+    only innermost."""
     buttons = {place for place in items if _is_button(elements[place])}
     items = [place for place in items if not any(above in buttons for above in tree.lineage(place))]
     known = set(items)
@@ -167,7 +171,8 @@ def _wraps(place: int | None, elements: Sequence[ScreenElement], tree: ElementTr
 
 
 def _entry(label: int, element: ScreenElement) -> str:
-    """The element's entry in the list. Quotes inside of it are not escaped; texts of pictures and long ones are left out."""
+    """The element's entry in the list. Quotes inside of it are not escaped; texts of pictures and long ones are left
+    out."""
     text = _TWO_SPACES.sub(" ", _AROUND.sub("", element.text))
     name = element.attributes.get("aria-label", "")
     if not text:
@@ -226,8 +231,8 @@ TEXT_SIZE = 16
 PADDING = 2
 """Pixels around a label's text."""
 DIGIT_WIDTH = 9.59375
-"""Pixels of a digit in the released font, Source Code Pro SemiBold, under Pillow's raqm layout, which its wheels have for Linux and macOS (under
-the basic layout: 10)."""
+"""Pixels of a digit in the released font, Source Code Pro SemiBold, under Pillow's raqm layout, which its wheels have
+for Linux and macOS (under the basic layout: 10)."""
 COLOURS = (
     "#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf",
 )  # fmt: skip
@@ -257,8 +262,8 @@ class Label(NamedTuple):
 def visualwebarena(elements: Sequence[ScreenElement], window: Rectangle) -> list[Mark]:
     """The marks of a window, numbered from 1 in document order, among the texts that are listed without a number.
 
-    `elements`: all of the page, in document order. Neither what covers an element nor whether it can be seen matters. The released code
-    fails on a page all of whose texts are numbers; here they are listed.
+    `elements`: all of the page, in document order. Neither what covers an element nor whether it can be seen matters.
+    The released code fails on a page all of whose texts are numbers; here they are listed.
     """
     tree = ElementTree(elements)
     rows = _Rows(elements, tree)
@@ -349,7 +354,8 @@ class _Rows:
         )
 
     def is_text(self, place: int) -> bool:
-        """Tells whether it is listed as a text, unless it is interactable. Its parent then is not, nor a style sheet."""
+        """Tells whether it is listed as a text, unless it is interactable. Its parent then is not, nor a style
+        sheet."""
         element, parent = self._elements[place], self._tree.parents[place]
         if element.tag not in _TEXT_TAGS or (element.tag == "div" and self._tree.n_children[place]):
             return False
