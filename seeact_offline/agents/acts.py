@@ -18,8 +18,8 @@ from seeact_offline.pages.pointing import is_everything
 from seeact_offline.records import EMPTY_VALUE
 
 Kind = Literal[
-    "click", "double", "right", "hover", "type", "select", "clear", "press", "scroll", "drag", "wait", "zoom", "stop", "answer",
-    "back", "goto", "tab", "other",
+    "click", "double", "right", "hover", "type", "select", "clear", "press", "scroll", "drag", "wait", "zoom", "stop",
+    "answer", "back", "goto", "tab", "other",
 ]  # fmt: skip
 Place = tuple[float, float] | tuple[float, float, float, float] | str
 """A point, a box of left, top, right and bottom, or a label."""

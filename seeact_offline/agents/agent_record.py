@@ -21,7 +21,8 @@ Reader = Callable[[str], Sequence[Act]]
 MOST_CHARACTERS = 20_000
 """Characters that are read of a reply, at its end: the act follows the thoughts."""
 _CUT = re.compile(
-    r"(?:[\[({]|<(?:point|bbox|box)\b|<parameter=(?:coordinate|point|\w{0,9}box\w{0,3}|x|y)>\s*)[^\])}\n]*?(?P<numbers>[\d.-][\d.,\s-]*)\Z"
+    r"(?:[\[({]|<(?:point|bbox|box)\b|<parameter=(?:coordinate|point|\w{0,9}box\w{0,3}|x|y)>\s*)"
+    r"[^\])}\n]*?(?P<numbers>[\d.-][\d.,\s-]*)\Z"
 )
 OPERATIONS = frozenset({"CLICK", "TYPE", "SELECT"})
 

@@ -188,7 +188,8 @@ def _resize(name: str, text: str) -> Resize:
     if found is None or len(numbers) not in _ARGUMENTS[found[1]] or 0 in numbers:
         raise InputError(
             "agent",
-            sentence=f"{name}: no rule is called {text!r}; use smart(FACTOR, MIN, MAX), linear(MIN, MAX), exact(W, H), fit(W, H) or none",
+            sentence=f"{name}: no rule is called {text!r}; use smart(FACTOR, MIN, MAX), linear(MIN, MAX), exact(W, H), "
+            "fit(W, H) or none",
         )
     match found[1], numbers:
         case "smart", [factor]:

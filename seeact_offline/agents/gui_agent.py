@@ -45,13 +45,15 @@ from seeact_offline.records import (
 
 TYPE_PLACES = ("none", "last-click", "ask-again")
 OPTIONS = (
-    Option("history_pictures", "earlier steps of the task that are told with their screenshots (default: 0)", 0, read=whole, metavar="N"),
-    Option("max_pixels", "most pixels that the model's server takes, in place of those of the agent's rule", read=whole, metavar="N"),
+    Option("history_pictures", "earlier steps of the task that are told with their screenshots (default: 0)", 0,
+           read=whole, metavar="N"),
+    Option("max_pixels", "most pixels that the model's server takes, in place of those of the agent's rule",
+           read=whole, metavar="N"),
     STRICT_READING,
-    Option("type_place", "the place of typing that names none: none, that of the step before if it was a click, or that of a further question (default: none)",
-           TYPE_PLACES[0], choices=TYPE_PLACES),
-    Option("grounder_agent", "agent that finds the element which a planner such as uground describes, by name, FRAME:NOTATION or FILE.py:NAME (default: its own)",
-           metavar="NAME"),
+    Option("type_place", "the place of typing that names none: none, that of the step before if it was a click, or"
+           " that of a further question (default: none)", TYPE_PLACES[0], choices=TYPE_PLACES),
+    Option("grounder_agent", "agent that finds the element which a planner such as uground describes, by name,"
+           " FRAME:NOTATION or FILE.py:NAME (default: its own)", metavar="NAME"),
 )  # fmt: skip
 
 
@@ -418,7 +420,8 @@ def _open(agent: Agent, inputs: StrategyInputs) -> StrategyInstance:
     if named and agent.grounder is None:
         raise InputError(
             "grounder_agent",
-            sentence=f"`grounder_agent` needs an agent that describes elements, such as uground; {agent.name} points itself",
+            sentence=f"`grounder_agent` needs an agent that describes elements, such as uground; {agent.name} points "
+            "itself",
         )
     finder, found, code = named or agent.grounder, None, dict[str, str]()
     if finder:
@@ -448,7 +451,8 @@ def _limited(agent: Agent, most: int) -> Agent:
     if agent.view.resize.rule not in ("smart", "linear"):
         raise InputError(
             "max_pixels",
-            sentence=f"`max_pixels` needs an agent whose pictures are scaled to a number of pixels, unlike {agent.name}",
+            sentence="`max_pixels` needs an agent whose pictures are scaled to a number of pixels, "
+            f"unlike {agent.name}",
         )
     least = agent.view.resize.min_pixels
     if most < least:

@@ -95,24 +95,30 @@ _COMMON: dict[str, Any] = {
     "speaks_value": frozenset({"TYPE"}),
 }
 QWEN2_5_VL = Agent(
-    "qwen2.5-vl", "QwenLM/Qwen3-VL 9658872: cookbooks/computer_use", strict_reader=released.read_first_call, writer=WRITE_QWEN,
-    frame=Frame(resize=SMART), view=View(resize=SMART), history_steps=4, act_writer=say_qwen, **_COMMON,
+    "qwen2.5-vl", "QwenLM/Qwen3-VL 9658872: cookbooks/computer_use", strict_reader=released.read_first_call,
+    writer=WRITE_QWEN, frame=Frame(resize=SMART), view=View(resize=SMART), history_steps=4, act_writer=say_qwen,
+    **_COMMON,
 )  # fmt: skip
 QWEN3_VL = Agent(
-    "qwen3-vl", "QwenLM/Qwen3-VL 9658872: cookbooks/computer_use", strict_reader=released.read_first_call, writer=WRITE_QWEN,
-    frame=Frame(1000), view=View(resize=Resize("smart", 32, 4_096, 16_777_216)), history_steps=4, act_writer=say_qwen, **_COMMON,
+    "qwen3-vl", "QwenLM/Qwen3-VL 9658872: cookbooks/computer_use", strict_reader=released.read_first_call,
+    writer=WRITE_QWEN, frame=Frame(1000), view=View(resize=Resize("smart", 32, 4_096, 16_777_216)), history_steps=4,
+    act_writer=say_qwen, **_COMMON,
 )  # fmt: skip
 ANTHROPIC = Agent(
-    "anthropic", "anthropics/anthropic-quickstarts 44c2b5c", strict_reader=released.read_tool_calls, writer=WRITE_ANTHROPIC,
-    view=View("window"), scroll='[{"type": "tool_use", "name": "computer", "input": {"action": "scroll", "scroll_direction": "down"}}]', **_COMMON,
+    "anthropic", "anthropics/anthropic-quickstarts 44c2b5c", strict_reader=released.read_tool_calls,
+    writer=WRITE_ANTHROPIC, view=View("window"),
+    scroll='[{"type": "tool_use", "name": "computer", "input": {"action": "scroll", "scroll_direction": "down"}}]',
+    **_COMMON,
 )  # fmt: skip
 OPENAI = Agent(
     "openai", "openai/openai-cua-sample-app eb2d58b", strict_reader=released.read_tool_calls, writer=WRITE_OPENAI,
-    view=View("window"), scroll='{"type": "computer_call", "actions": [{"type": "scroll", "scroll_y": 800}]}', **_COMMON,
+    view=View("window"), scroll='{"type": "computer_call", "actions": [{"type": "scroll", "scroll_y": 800}]}',
+    **_COMMON,
 )  # fmt: skip
 GEMINI = Agent(
     "gemini", "google-gemini/computer-use-preview c93bb2d", strict_reader=released.read_tool_calls, writer=WRITE_GEMINI,
-    frame=Frame(1000), view=View("window"), scroll='{"name": "scroll_document", "args": {"direction": "down"}}', **(_COMMON | {"reader": read_gemini}),
+    frame=Frame(1000), view=View("window"), scroll='{"name": "scroll_document", "args": {"direction": "down"}}',
+    **(_COMMON | {"reader": read_gemini}),
 )  # fmt: skip
 
 
@@ -141,12 +147,14 @@ def with_box_tokens(reply: str) -> str:
 
 
 UITARS = Agent(
-    "uitars", "bytedance/UI-TARS 582f3a7: data/training_example.json, README_v1.md", _UITARS_READER, released.read_uitars_strictly, WRITE_MIND2WEB,
+    "uitars", "bytedance/UI-TARS 582f3a7: data/training_example.json, README_v1.md", _UITARS_READER,
+    released.read_uitars_strictly, WRITE_MIND2WEB,
     frame=Frame(1000), view=View(resize=CLIENT),
     speaks_value=frozenset({"TYPE"}),
 )  # fmt: skip
 UITARS_1_5 = Agent(
-    "uitars-1.5", "bytedance/UI-TARS 582f3a7: codes/ui_tars, README_coordinates.md", _UITARS_READER, released.read_uitars_strictly, WRITE_GENERAL,
+    "uitars-1.5", "bytedance/UI-TARS 582f3a7: codes/ui_tars, README_coordinates.md", _UITARS_READER,
+    released.read_uitars_strictly, WRITE_GENERAL,
     frame=Frame(resize=UITARS_SMART), view=View(resize=UITARS_SMART),
     speaks=frozenset({"CLICK", "TYPE"}), speaks_value=frozenset({"TYPE"}), told=with_box_tokens,
 )  # fmt: skip
@@ -165,13 +173,14 @@ WRITE_AGUVIS = Template(
 )
 WRITE_OPENCUA = replace(WRITE_AGUVIS, around="## Code:\n```python\n{}\n```", digits=None)
 AGUVIS = Agent(
-    "aguvis", "xlang-ai/aguvis 178c418: src/aguvis/constants.py, serve/cli.py", _CODE_READER, released.read_aguvis_strictly, WRITE_AGUVIS,
-    frame=Frame(1, decimals=4), view=View(resize=Resize("smart", 28, 200_704, 937_664)),
-    speaks_place=_PLACED,
+    "aguvis", "xlang-ai/aguvis 178c418: src/aguvis/constants.py, serve/cli.py", _CODE_READER,
+    released.read_aguvis_strictly, WRITE_AGUVIS, frame=Frame(1, decimals=4),
+    view=View(resize=Resize("smart", 28, 200_704, 937_664)), speaks_place=_PLACED,
 )  # fmt: skip
 OPENCUA = Agent(
-    "opencua", "xlang-ai/OpenCUA 1d70f20: evaluation/agentnetbench, model/README.md", _CODE_READER, released.read_opencua_strictly, WRITE_OPENCUA,
-    frame=Frame(reads_fractions=True, resize=SMART), view=View(resize=SMART), history_steps=10, speaks_place=_PLACED,
+    "opencua", "xlang-ai/OpenCUA 1d70f20: evaluation/agentnetbench, model/README.md", _CODE_READER,
+    released.read_opencua_strictly, WRITE_OPENCUA, frame=Frame(reads_fractions=True, resize=SMART),
+    view=View(resize=SMART), history_steps=10, speaks_place=_PLACED,
 )  # fmt: skip
 
 
@@ -206,8 +215,10 @@ WRITE_SHOWUI = Template(
 """A dictionary as the training data has it, a click without the element's name; the value of a SELECT is the element's
 name."""
 SEECLICK = Agent(
-    "seeclick", "njucckevin/SeeClick 0ef37ac: agent_tasks/mind2web_test.py", partial(acts_in, notations=("json",), verbs=released.SEECLICK_TYPES, sign="action_type"), released.read_seeclick_strictly, WRITE_SEECLICK,
-    verbs=released.SEECLICK_TYPES, protocol="seeclick", frame=Frame(1, decimals=2, rounded_to=3), history_steps=4,
+    "seeclick", "njucckevin/SeeClick 0ef37ac: agent_tasks/mind2web_test.py",
+    partial(acts_in, notations=("json",), verbs=released.SEECLICK_TYPES, sign="action_type"),
+    released.read_seeclick_strictly, WRITE_SEECLICK, verbs=released.SEECLICK_TYPES, protocol="seeclick",
+    frame=Frame(1, decimals=2, rounded_to=3), history_steps=4,
 )  # fmt: skip
 SHOWUI = Agent(
     "showui", "showlab/ShowUI 21ed7cb: main/eval_mind2web.py", read_showui, released.read_showui_strictly, WRITE_SHOWUI,
@@ -253,17 +264,18 @@ OSATLAS = Agent(
     **_CLICK_TYPE,
 )
 SCREENSUITE = Agent(
-    "screensuite", "huggingface/screensuite c92591b", partial(acts_in, notations=("python",), sign=r"(?i)(?<![\w.])(?:click|type)\("), released.read_screensuite_strictly, WRITE_SCREENSUITE,
-    history_steps=1, **_CLICK_TYPE,
+    "screensuite", "huggingface/screensuite c92591b",
+    partial(acts_in, notations=("python",), sign=r"(?i)(?<![\w.])(?:click|type)\("), released.read_screensuite_strictly,
+    WRITE_SCREENSUITE, history_steps=1, **_CLICK_TYPE,
 )  # fmt: skip
 HOLO1 = Agent(
-    "holo1", "hcompai/surfer-h-cli b054d8e", read_holo, released.read_holo_1_strictly, WRITE_HOLO, frame=Frame(resize=HOLO),
-    view=View(resize=HOLO), **_CLICK_TYPE,
+    "holo1", "hcompai/surfer-h-cli b054d8e", read_holo, released.read_holo_1_strictly, WRITE_HOLO,
+    frame=Frame(resize=HOLO), view=View(resize=HOLO), **_CLICK_TYPE,
 )  # fmt: skip
 HOLO1_5 = Agent(
     "holo1.5", "hcompai/surfer-h-cli b054d8e", read_holo, released.read_holo_1_5_strictly, WRITE_HOLO,
-    frame=Frame(resize=Resize("exact", size=(1000, 500)), clamps=True), view=View(resize=Resize("exact", size=(1000, 500))),
-    **_CLICK_TYPE,
+    frame=Frame(resize=Resize("exact", size=(1000, 500)), clamps=True),
+    view=View(resize=Resize("exact", size=(1000, 500))), **_CLICK_TYPE,
 )  # fmt: skip
 
 
@@ -307,7 +319,8 @@ def write_plan(op: str, value: str, place: Point | str | None) -> str:
 
 
 UGROUND = Agent(
-    "uground", "OSU-NLP-Group/UGround 3a9b9f2: offline_evaluation/Multimodal-Mind2Web", read_plan, released.read_plan_strictly, write_plan,
+    "uground", "OSU-NLP-Group/UGround 3a9b9f2: offline_evaluation/Multimodal-Mind2Web", read_plan,
+    released.read_plan_strictly, write_plan,
     view=View("blocks", stops_at_truth=True), grounder="uground-grounder",
     scroll="ACTION: SCROLL DOWN\nELEMENT: None\nVALUE: None", reads_others=False,
 )  # fmt: skip
@@ -318,8 +331,8 @@ UGROUND_BLIND = replace(UGROUND, name="uground-blind", view=View("blocks"))
 SEEACT_PLANNER = replace(UGROUND, name="seeact-planner", view=View(), scroll="")
 """A plan on the whole page, as in SeeAct's first turn, whose element a grounder finds."""
 UGROUND_GROUNDER = Agent(
-    "uground-grounder", "OSU-NLP-Group/UGround 3a9b9f2: grounding", read_point, released.read_uground_point_strictly, Template("(X, Y)"),
-    frame=Frame(1000), speaks=frozenset({"CLICK"}), speaks_value=frozenset(),
+    "uground-grounder", "OSU-NLP-Group/UGround 3a9b9f2: grounding", read_point, released.read_uground_point_strictly,
+    Template("(X, Y)"), frame=Frame(1000), speaks=frozenset({"CLICK"}), speaks_value=frozenset(),
 )  # fmt: skip
 
 
@@ -327,8 +340,8 @@ UGROUND_GROUNDER = Agent(
 
 SMART_28, SMART_32 = "smart(28, 3136, 12845056)", "smart(32, 4096, 16777216)"
 QWEN3_5 = gui_model(
-    "qwen3.5", source="QwenLM/Qwen3.8#125, vllm-project/vllm#42021, trycua/cua loops/qwen35.py", frame="1000", resize=SMART_32,
-    notation="xml", history_steps=4,
+    "qwen3.5", source="QwenLM/Qwen3.8#125, vllm-project/vllm#42021, trycua/cua loops/qwen35.py", frame="1000",
+    resize=SMART_32, notation="xml", history_steps=4,
 )  # fmt: skip
 UITARS_2 = gui_model("uitars-2", source="trycua/cua loops/uitars2.py", frame="1000", resize=SMART_28, notation="seed")
 SEED1_5_VL = gui_model(

@@ -124,7 +124,8 @@ Reading = Sequence[WrittenAct]
 """Acts of one part of a reply, with their positions in the reply."""
 _HEAD = re.compile(
     r"<(?:\w+:)?(?:function|invoke)(?:\s*=\s*|\s+name\s*=\s*)[\"']?(?P<function>[\w.-]{1,80})[\"']?\s*>"
-    r"|(?:\bfunctions\.|\[TOOL_CALLS\])(?P<token>[\w-]{1,80})(?::\d{1,4})?(?:\s*(?:<\|[a-z_]{1,40}\|>|\[ARGS\])(?:json)?){1,3}\s*(?=\{)"
+    r"|(?:\bfunctions\.|\[TOOL_CALLS\])(?P<token>[\w-]{1,80})(?::\d{1,4})?"
+    r"(?:\s*(?:<\|[a-z_]{1,40}\|>|\[ARGS\])(?:json)?){1,3}\s*(?=\{)"
     r"|<tool_call>\s*(?P<bare>[\w.-]{1,80})\s*(?=<arg_key>)",
     re.IGNORECASE,
 )
@@ -261,14 +262,16 @@ def _in_fields(text: str, own: Verbs) -> Iterator[Reading]:
 
 
 _LINE = re.compile(
-    r"^[ \t>*#-]*+(?:\d{1,3}[.)][ \t]*)?(?:(?P<anchor>(?i:(?:grounded |next )?operation|(?:next )?actions?))[ \t*]*:[ \t*]*)?"
+    r"^[ \t>*#-]*+(?:\d{1,3}[.)][ \t]*)?"
+    r"(?:(?P<anchor>(?i:(?:grounded |next )?operation|(?:next )?actions?))[ \t*]*:[ \t*]*)?"
     r"(?P<verb>[A-Za-z][A-Za-z_]{2,30})\b[ \t:*]*+(?P<rest>[^\n]*)",
     re.MULTILINE,
 )
 _PAIR = re.compile(r"(?:^(?:at\s+)?|[\[(])\s*(?:x\s*[=:]\s*)?-?[\d.]++\s*[,\s]\s*(?:y\s*[=:]\s*)?-?\.?\d")
 """Two numbers in a bracket, or at the beginning of what a line says."""
 _BARE = re.compile(
-    r"[.!]?|[\"'\[(].*[\"'\])][.!]?|(?:at )?[\[(]?[\d\s.,:=xy-]+[\])]?|(?:up|down|left|right)\b.{0,40}|[A-Za-z]+(?: ?\+ ?[\w ]+)?",
+    r"[.!]?|[\"'\[(].*[\"'\])][.!]?|(?:at )?[\[(]?[\d\s.,:=xy-]+[\])]?"
+    r"|(?:up|down|left|right)\b.{0,40}|[A-Za-z]+(?: ?\+ ?[\w ]+)?",
     re.IGNORECASE,
 )
 """What stands behind a verb where it is an act: nothing, a text in quotes or brackets, numbers, a direction, a key."""
@@ -374,7 +377,8 @@ def _lacks_text(act: Act) -> bool:
 
 
 _TAGS = re.compile(
-    r"<points?\b[^<>]{1,200}>[^<>]{0,200}</points?>|<\|?/?(?:point|points|box|bbox)(?:_start|_end)?\|?[^<>]{0,200}>|<ref>[^<]*+</ref>|```\w*",
+    r"<points?\b[^<>]{1,200}>[^<>]{0,200}</points?>|<\|?/?(?:point|points|box|bbox)(?:_start|_end)?\|?[^<>]{0,200}>"
+    r"|<ref>[^<]*+</ref>|```\w*",
     re.IGNORECASE,
 )
 _NAMED = re.compile(r"<ref>[^<]*+</ref>", re.IGNORECASE)

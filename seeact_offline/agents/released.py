@@ -20,7 +20,8 @@ from seeact_offline.replies.calls import closed, json_in, loads, parse, place_of
 # --- QwenLM/Qwen3-VL, and the vendors of computer tools ---
 
 COMPUTER_ACTIONS = frozenset(
-    "key type mouse_move left_click left_click_drag right_click middle_click double_click triple_click scroll hscroll wait terminate answer".split()
+    "key type mouse_move left_click left_click_drag right_click middle_click double_click triple_click scroll hscroll "
+    "wait terminate answer".split()
 )
 """The actions of `computer_use`."""
 
@@ -56,8 +57,8 @@ def read_first_call(text: str) -> list[Act]:
 
 UITARS_VERBS: Mapping[str, Kind] = {
     "click": "click", "left_click": "click", "left_single": "click", "left_double": "double", "right_single": "right",
-    "hover": "hover", "select": "select", "type": "type", "input": "type", "drag": "drag", "hotkey": "press", "press": "press",
-    "keydown": "press", "scroll": "scroll", "wait": "wait", "finished": "stop", "call_user": "stop",
+    "hover": "hover", "select": "select", "type": "type", "input": "type", "drag": "drag", "hotkey": "press",
+    "press": "press", "keydown": "press", "scroll": "scroll", "wait": "wait", "finished": "stop", "call_user": "stop",
 }  # fmt: skip
 _TAGGED_POINT = re.compile(r"<point>(\d+)\s+(\d+)</point>")
 _TYPED_CONTENT = re.compile(r"type\(content='(?:(.*?)'\)|.*)")
@@ -172,7 +173,13 @@ def _acts_of_line(line: str) -> list[Act]:
         return _ended(line)
     # a small "click" beside another click is not looked at
     seen = line.replace("click", "") if "doubleClick" in line or "rightClick" in line else line
-    verbs: Mapping[str, Kind] = {"click": "click", "moveTo": "hover", "doubleClick": "double", "rightClick": "right", "dragTo": "drag"}  # fmt: skip
+    verbs: Mapping[str, Kind] = {
+        "click": "click",
+        "moveTo": "hover",
+        "doubleClick": "double",
+        "rightClick": "right",
+        "dragTo": "drag",
+    }
     acts = _pointed(seen, _XY, verbs)
     written = filter(None, (closed(pattern, line) for pattern in _WRITTEN))
     message = _MESSAGE.search(line) or min(written, key=lambda match: match.start(), default=None)
@@ -304,9 +311,10 @@ def _line_end(text: str, at: int) -> int:
 # --- OS-Atlas, ScreenSuite, Holo (Surfer-H) ---
 
 OSATLAS_VERBS: Mapping[str, Kind] = {
-    "CLICK": "click", "LONG_PRESS": "click", "DOUBLE_CLICK": "double", "RIGHT_CLICK": "right", "HOVER": "hover", "MOVETO": "hover",
-    "TYPE": "type", "SELECT": "select", "SCROLL": "scroll", "ENTER": "press", "PRESS": "press", "HOTKEY": "press", "PRESS_HOME": "goto",
-    "PRESS_BACK": "back", "OPEN_APP": "goto", "WAIT": "wait", "ANSWER": "answer", "COMPLETE": "stop", "IMPOSSIBLE": "stop",
+    "CLICK": "click", "LONG_PRESS": "click", "DOUBLE_CLICK": "double", "RIGHT_CLICK": "right", "HOVER": "hover",
+    "MOVETO": "hover", "TYPE": "type", "SELECT": "select", "SCROLL": "scroll", "ENTER": "press", "PRESS": "press",
+    "HOTKEY": "press", "PRESS_HOME": "goto", "PRESS_BACK": "back", "OPEN_APP": "goto", "WAIT": "wait",
+    "ANSWER": "answer", "COMPLETE": "stop", "IMPOSSIBLE": "stop",
 }  # fmt: skip
 _BRACKETS = re.compile(r"\[(?:(.*?)\]|.*)")
 _CALLED_CLICK = re.compile(r"click\((?:(.*?)\)|.*)")
@@ -325,7 +333,8 @@ _WHOLE = re.compile(r"BLANK*[-+]?[0-9]++(?:_[0-9]++)*+(?:\.0++)?+BLANK*".replace
 _MOST_DECIMAL = 2.0**63
 """Decimals from here on are no whole number for the released reader, which has 64 bits for them."""
 NAVIGATOR_VERBS: Mapping[str, Kind] = {
-    "click_element": "click", "write_element": "type", "scroll": "scroll", "go_back": "back", "wait": "wait", "answer": "answer",
+    "click_element": "click", "write_element": "type", "scroll": "scroll", "go_back": "back", "wait": "wait",
+    "answer": "answer",
 }  # fmt: skip
 """Actions of the released loop's navigator that are read strictly."""
 
@@ -424,8 +433,9 @@ def _whole_number(value: Any) -> float | None:
 # --- UGround: offline_evaluation/Multimodal-Mind2Web ---
 
 PLAN_ACTIONS: Mapping[str, Kind] = {
-    "CLICK": "click", "TYPE": "type", "SELECT": "select", "HOVER": "hover", "SCROLL DOWN": "scroll", "SCROLL UP": "scroll",
-    "SCROLL": "scroll", "STOP": "stop", "TERMINATE": "stop", "NONE": "stop", "PRESS ENTER": "press",
+    "CLICK": "click", "TYPE": "type", "SELECT": "select", "HOVER": "hover", "SCROLL DOWN": "scroll",
+    "SCROLL UP": "scroll", "SCROLL": "scroll", "STOP": "stop", "TERMINATE": "stop", "NONE": "stop",
+    "PRESS ENTER": "press",
 }  # fmt: skip
 
 

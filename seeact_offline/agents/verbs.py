@@ -14,27 +14,30 @@ from seeact_offline.replies.calls import loads, place_of
 from seeact_offline.replies.decided import DECLINED, SEVERAL
 
 _KINDS: Mapping[Kind, str] = {
-    "click": "click left_click left_single left_click_at click_at click_element click_element_abs click_absolute click_element_by_index "
-    "tap single_tap middle_click middle_single long_press long_tap mouse_click",
+    "click": "click left_click left_single left_click_at click_at click_element click_element_abs click_absolute "
+        "click_element_by_index tap single_tap middle_click middle_single long_press long_tap mouse_click",
     "double": "double_click double_tap triple_click left_double left_double_click left_triple_click double_click_at",
     "right": "right_click right_single context_click right_click_at",
     "hover": "hover hover_at mouse_move move move_to move_mouse",
-    "type": "type type_text type_text_at input input_text write write_element write_element_abs write_abs typewrite fill enter_text "
-    "set_text input_element type_name form_input",
+    "type": "type type_text type_text_at input input_text write write_element write_element_abs write_abs typewrite "
+        "fill enter_text set_text input_element type_name form_input",
     "select": "select select_option select_dropdown select_dropdown_option choose",
     "clear": "clear clear_text",
-    "press": "key keys keypress press press_key key_press hotkey key_combination hold_key send_keys key_down key_up keyboard_enter enter press_enter "
-    "press_recent volume_up volume_down",
-    "scroll": "scroll hscroll vscroll scroll_at scroll_document scroll_up scroll_down scroll_left scroll_right swipe slide scroll_element",
-    "drag": "drag left_click_drag left_drag drag_and_drop drag_to left_mouse_down left_mouse_up mouse_down mouse_up gesture",
-    "wait": "wait sleep screenshot take_screenshot wait_5_seconds pause pause_and_memorize_fact memorize info note cursor_position find read_page "
-    "get_page_text read_page_answer_question dropdown_options get_dropdown_options",
+    "press": "key keys keypress press press_key key_press hotkey key_combination hold_key send_keys key_down key_up "
+        "keyboard_enter enter press_enter press_recent volume_up volume_down",
+    "scroll": "scroll hscroll vscroll scroll_at scroll_document scroll_up scroll_down scroll_left scroll_right swipe "
+        "slide scroll_element",
+    "drag": "drag left_click_drag left_drag drag_and_drop drag_to left_mouse_down left_mouse_up mouse_down mouse_up "
+        "gesture",
+    "wait": "wait sleep screenshot take_screenshot wait_5_seconds pause pause_and_memorize_fact memorize info note "
+        "cursor_position find read_page get_page_text read_page_answer_question dropdown_options get_dropdown_options",
     "zoom": "zoom zoom_in zoom_out",
-    "stop": "terminate finished finish done complete completed stop fail failed abort end status call_user ask_user ask_user_question interact take_over impossible task_complete task_impossible",
+    "stop": "terminate finished finish done complete completed stop fail failed abort end status call_user ask_user "
+        "ask_user_question interact take_over impossible task_complete task_impossible",
     "answer": "answer response respond submit_answer",
     "back": "back go_back go_forward history_back forward navigate_back press_back previous_page",
-    "goto": "goto navigate visit_url open_url go_to_url load_url search web_search open open_app launch launch_app awake open_web_browser home "
-    "press_home navigate_home refresh reload restart",
+    "goto": "goto navigate visit_url open_url go_to_url load_url search web_search open open_app launch launch_app "
+        "awake open_web_browser home press_home navigate_home refresh reload restart",
     "tab": "new_tab close_tab switch_tab tab_focus",
 }  # fmt: skip
 VERBS: Mapping[str, Kind] = {verb.replace("_", ""): kind for kind, verbs in _KINDS.items() for verb in verbs.split()}
@@ -49,8 +52,8 @@ _CALLED = ("action", "action_type", "action_name", "tool_name", "function_name",
 _INSIDE = ("arguments", "input", "args", "parameters", "params", "action_inputs", "kwargs")
 """Names under which it has its arguments."""
 _PLACES = tuple(
-    "coordinate coordinates coord point point_2d position start_coordinate start_box start_point box box_2d bbox bbox_2d "
-    "bounding_box bounds click_point location start point1 center coords xy from_coord".split()
+    "coordinate coordinates coord point point_2d position start_coordinate start_box start_point box box_2d bbox "
+    "bbox_2d bounding_box bounds click_point location start point1 center coords xy from_coord".split()
 )
 _TEXTS = tuple(
     "text content value text_input input_text string message answer option query url app keys key status input".split()
@@ -62,8 +65,9 @@ _DIRECTIONS = ("direction", "scroll_direction", "dir", "value", "text")
 _CLICK = 100.0
 """Pixels of one click of a mouse wheel."""
 _AMOUNTS: Mapping[str, float] = {
-    "scroll_y": 1, "delta_y": 1, "dy": 1, "scroll_x": 1, "delta_x": 1, "dx": 1, "pixels": -1, "magnitude": 1, "distance": 1,
-    "clicks": -_CLICK, "page": -8 * _CLICK, "scroll_amount": _CLICK, "num_clicks": _CLICK, "amount": _CLICK,
+    "scroll_y": 1, "delta_y": 1, "dy": 1, "scroll_x": 1, "delta_x": 1, "dx": 1, "pixels": -1, "magnitude": 1,
+    "distance": 1, "clicks": -_CLICK, "page": -8 * _CLICK, "scroll_amount": _CLICK, "num_clicks": _CLICK,
+    "amount": _CLICK,
 }  # fmt: skip
 """Names under which a scroll has its size -> what one of it is in pixels downwards: computer_use and pyautogui count
 upwards."""
@@ -253,8 +257,8 @@ def _place_of(value: Any) -> Place | None:
 
 
 _HOLDS = re.compile(
-    r"action|call|tool|function|command|operation|answer|output|response|content|message|choice|candidate|arg|input|param"
-    r"|next|step|result|final|part|data",
+    r"action|call|tool|function|command|operation|answer|output|response|content|message|choice|candidate"
+    r"|arg|input|param|next|step|result|final|part|data",
     re.IGNORECASE,
 )
 """Keys behind which a value of JSON may have the act."""

@@ -31,9 +31,15 @@ PLACES = ("element_id", "point", "x", "y", "box")
 REQUIRED = (*IDS, "op")
 COLUMNS = (*REQUIRED, "value", *PLACES)
 NOTES = {
-    "bad_point": "points that are not two numbers, boxes that are not four, and shares of a page of unknown size; left out",
-    "likely_fractions": "points that all lie within 1 x 1 of larger pages: if they are fractions, name --points fraction",
-    "likely_per_mille": "points that all lie within 1,000 x 1,000 of larger pages: if they are thousandths, name --points per-mille",
+    "bad_point": (
+        "points that are not two numbers, boxes that are not four, and shares of a page of unknown size; left out"
+    ),
+    "likely_fractions": (
+        "points that all lie within 1 x 1 of larger pages: if they are fractions, name --points fraction"
+    ),
+    "likely_per_mille": (
+        "points that all lie within 1,000 x 1,000 of larger pages: if they are thousandths, name --points per-mille"
+    ),
 }
 UNITS: Mapping[str, float | None] = {"pixels": None, "fraction": 1.0, "per-mille": 1000.0}
 """Unit of a place -> width and height of a page in it; None: those in pixels."""

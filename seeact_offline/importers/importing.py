@@ -111,7 +111,8 @@ def import_run(
     digests = {name: file_digest(source.path) for name, source in sources.items() if source.path.is_file()}
     settings = {
         "split": joined.split, "grounding": importer.name if found.is_grounded else UNGROUNDED,
-        "model": f"imported/{_title(sources)}{' (answered only)' if answered_only else ''}", "ranker": None, "protocol": rules.name, "prompts": None,
+        "model": f"imported/{_title(sources)}{' (answered only)' if answered_only else ''}", "ranker": None,
+        "protocol": rules.name, "prompts": None,
         "merge": None, "top_k": None, "group_size": None, "seed": 0, "limit": None,
         "dataset": joined.dataset or str(sources["samples"].path),
         "dataset_fingerprint": joined.fingerprint or digests["samples"][:16],
@@ -237,7 +238,8 @@ def _joined(
         if answered_only:
             raise InputError(
                 "answered_only",
-                sentence=f"`answered_only` needs a format whose steps are those of a data set, which {importer.name} is not",
+                sentence=f"`answered_only` needs a format whose steps are those of a data set, which {importer.name} "
+                "is not",
             )
         predictions = [_noted(found.answers[str(truth.key)](truth)) for truth in found.truths]
         return _JoinedSteps(predictions, found.truths, (), split=str(found.settings.get("split", "")))

@@ -25,11 +25,12 @@ SCROLL = 500.0
 FORMATTED = frozenset({"date", "time", "month", "week", "datetime-local", "color", "range"})
 """Types of fields whose value is set, as what is typed depends on the browser's language."""
 KEYS: Mapping[str, str] = {
-    "ctrl": "Control", "control": "Control", "cmd": "Meta", "command": "Meta", "meta": "Meta", "win": "Meta", "alt": "Alt", "option": "Alt",
-    "shift": "Shift", "enter": "Enter", "return": "Enter", "esc": "Escape", "escape": "Escape", "tab": "Tab", "space": "Space", "backspace": "Backspace",
-    "delete": "Delete", "del": "Delete", "home": "Home", "end": "End", "pageup": "PageUp", "page_up": "PageUp", "pagedown": "PageDown",
-    "page_down": "PageDown", "up": "ArrowUp", "down": "ArrowDown", "left": "ArrowLeft", "right": "ArrowRight", "arrowup": "ArrowUp",
-    "arrowdown": "ArrowDown", "arrowleft": "ArrowLeft", "arrowright": "ArrowRight",
+    "ctrl": "Control", "control": "Control", "cmd": "Meta", "command": "Meta", "meta": "Meta", "win": "Meta",
+    "alt": "Alt", "option": "Alt", "shift": "Shift", "enter": "Enter", "return": "Enter", "esc": "Escape",
+    "escape": "Escape", "tab": "Tab", "space": "Space", "backspace": "Backspace", "delete": "Delete", "del": "Delete",
+    "home": "Home", "end": "End", "pageup": "PageUp", "page_up": "PageUp", "pagedown": "PageDown",
+    "page_down": "PageDown", "up": "ArrowUp", "down": "ArrowDown", "left": "ArrowLeft", "right": "ArrowRight",
+    "arrowup": "ArrowUp", "arrowdown": "ArrowDown", "arrowleft": "ArrowLeft", "arrowright": "ArrowRight",
 }  # fmt: skip
 """Names of keys that agents write, in lower case -> Playwright's."""
 
@@ -267,6 +268,7 @@ def _wait(session: LiveSession, deed: Deed) -> None:
 
 _ACTS: Mapping[str, Callable[[LiveSession, Deed], None]] = {
     **dict.fromkeys(("click", "double", "right", "hover"), _click),
-    **dict.fromkeys(("type", "select", "clear"), _write), "press": _press, "scroll": _scroll, "drag": _drag, "back": _back, "goto": _goto,
+    **dict.fromkeys(("type", "select", "clear"), _write), "press": _press, "scroll": _scroll, "drag": _drag,
+    "back": _back, "goto": _goto,
     "tab": _tab, "wait": _wait, "zoom": _wait,
 }  # fmt: skip

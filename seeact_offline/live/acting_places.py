@@ -46,7 +46,10 @@ EPISODE_MS = 1_000_000
 """The page's own limit, which no agent meets."""
 SUBMIT = "submit"
 """Names the model that presses the submit button at once."""
-SUBMIT_BUTTON = ':is(button, input[type=submit], input[type=button]):text-matches("^\\\\s*(submit|ok)\\\\s*$", "i") >> visible=true >> nth=0'
+SUBMIT_BUTTON = (
+    ':is(button, input[type=submit], input[type=button]):text-matches("^\\\\s*(submit|ok)\\\\s*$", "i")'
+    " >> visible=true >> nth=0"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +134,8 @@ def miniwob_episodes(config: EvalConfig, n_seeds: int | None, is_recorded: bool)
     names = names_of_tasks(folder)
     every = [
         TaskScript(
-            annotation_id=name, task=name, split="test", website=name, domain="MiniWoB++", subdomain="", start=f"miniwob/{name}.html",
-            served=folder, actions=(),
+            annotation_id=name, task=name, split="test", website=name, domain="MiniWoB++", subdomain="",
+            start=f"miniwob/{name}.html", served=folder, actions=(),
         )
         for name in names
     ]  # fmt: skip

@@ -31,12 +31,12 @@ FULL = "raw reward 1"
 STATE = "state"
 """The name of the verdict that the page's state gives."""
 STATE_REMARK = (
-    "Success is decided by the state of the page where the agent stopped; the sites are small and bundled, so this is no "
-    "reproduction of figures on live sites."
+    "Success is decided by the state of the page where the agent stopped; the sites are small and bundled, so this is "
+    "no reproduction of figures on live sites."
 )
 MINIWOB_REMARK = (
-    "Success is a raw reward above 0 where the agent stopped, as published; some pages give less than 1 for what is half right, so "
-    "the second figure asks for 1. An episode whose seed was drawn twice was run once and counts twice."
+    "Success is a raw reward above 0 where the agent stopped, as published; some pages give less than 1 for what is "
+    "half right, so the second figure asks for 1. An episode whose seed was drawn twice was run once and counts twice."
 )
 _BASELINES = Path(__file__).parent / "miniwob_baselines.json"
 """For each model the command that was run and, of each task, the shares of its five episodes with a raw reward above 0
@@ -48,7 +48,9 @@ ANSWERED, STOPPED, OVER, LIMIT = "answered", "stopped", "over", "limit"
 UNREADABLE, REPEATED, NO_OP, ERROR = "unreadable", "repeated", "no_op", "error"
 MEANINGS = {
     ANSWERED: "the agent gave a final answer",
-    STOPPED: "the agent said that it was done; of the oracle without help also: its language has no words for the next act",
+    STOPPED: (
+        "the agent said that it was done; of the oracle without help also: its language has no words for the next act"
+    ),
     OVER: "the page ended the task by itself, solved or failed",
     LIMIT: "the most steps of its rules",
     UNREADABLE: "three replies in a row without an action",
@@ -347,8 +349,8 @@ def report(results: LiveResults, episodes: Sequence[EpisodeLine]) -> str:
         n_episodes, remark = f", {results.n_episodes} episodes", MINIWOB_REMARK
     lines = [
         "# Episodes", remark if results.is_by_state else f"{verdicts_in_words(results)}.",
-        f"{results.n_tasks} tasks{n_episodes}, {results.n_verdicts} with a verdict; {np.mean(n_steps) if n_steps else 0:.1f} steps an episode, "
-        f"{results.usage.calls} calls.",
+        f"{results.n_tasks} tasks{n_episodes}, {results.n_verdicts} with a verdict; "
+        f"{np.mean(n_steps) if n_steps else 0:.1f} steps an episode, {results.usage.calls} calls.",
         figures.markdown(),
     ]  # fmt: skip
     if results.baselines is not None:

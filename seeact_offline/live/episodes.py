@@ -155,8 +155,8 @@ class EpisodeOptions:
 
 
 def run_episode(
-    task: TaskScript, open_browser: Callable[[str], Any], speaker: Callable[[], Speaker], scores: Scores | None, model: Model, ask: Ask[Any],
-    options: EpisodeOptions, port: int = 0,
+    task: TaskScript, open_browser: Callable[[str], Any], speaker: Callable[[], Speaker], scores: Scores | None,
+    model: Model, ask: Ask[Any], options: EpisodeOptions, port: int = 0,
 ) -> Episode:  # fmt: skip
     """Runs one episode. `open_browser`: an address -> a browser that reaches its origin, a new one where the last has
     ended. `ask`: see `Ask`. `port`: see `Place.address`.
@@ -192,8 +192,14 @@ def run_episode(
 
 class _Running:
     def __init__(
-        self, episode: Episode, speaker: Speaker, scores: Scores | None, model: Model, ask: Ask[Any], options: EpisodeOptions
-    ) -> None:  # fmt: skip
+        self,
+        episode: Episode,
+        speaker: Speaker,
+        scores: Scores | None,
+        model: Model,
+        ask: Ask[Any],
+        options: EpisodeOptions,
+    ) -> None:
         self._episode, self._speaker, self._scores, self._model = episode, speaker, scores, model
         self._ask, self._options = ask, options
         self._history: list[str] = []
@@ -441,8 +447,18 @@ class _Running:
             self._history.pop()
         said = move.said if not (helped and recorded) else f"(help) {_words(recorded)}"
         self._episode.steps.append(
-            LiveStep(said, move.reply, move.thought, view.address, view.png, move.failure or "", problem, helped, None if helped else place_of(move, view))
-        )  # fmt: skip
+            LiveStep(
+                said,
+                move.reply,
+                move.thought,
+                view.address,
+                view.png,
+                move.failure or "",
+                problem,
+                helped,
+                None if helped else place_of(move, view),
+            )
+        )
 
     def _tell_outcome(self, session: LiveSession) -> None:
         """Notes what the last action led to besides, and tells the agent; a tab opens some time after the click."""

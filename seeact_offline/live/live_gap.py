@@ -50,15 +50,18 @@ FIGURES = {"offline0": "Offline 0", "offline1": "Offline 1", "live": "Live", "re
 """The figures of a pair, with their titles."""
 OFFLINE = ("offline0", "offline1")
 NO_REPRODUCTION = (
-    "No reproduction of the paper's online figures, which are a person's judgement on live websites: the bundled ones are small, and"
-    " success there is the state of a page."
+    "No reproduction of the paper's online figures, which are a person's judgement on live websites: the bundled ones "
+    "are small, and success there is the state of a page."
 )
 MEANINGS = (
-    "Offline 0 and 1: tasks with no failing step, or at most one, when every step is asked about on its recorded page. Live: tasks whose"
-    " state held where the agent stopped, or which, without a check, a person or a judge finds done; ever reached: the state held after"
-    " some action."
+    "Offline 0 and 1: tasks with no failing step, or at most one, when every step is asked about on its recorded page. "
+    "Live: tasks whose state held where the agent stopped, or which, without a check, a person or a judge finds done; "
+    "ever reached: the state held after some action."
 )
-UNAIDED = "An oracle's episode in which a recorded act was carried out in place of its own counts as not solved, for offline nothing helps."
+UNAIDED = (
+    "An oracle's episode in which a recorded act was carried out in place of its own counts as not solved, "
+    "for offline nothing helps."
+)
 _EXPECTED = "episodes of browse, and runs of eval by the same agent and model"
 
 
@@ -181,7 +184,8 @@ def build(given: TableInput) -> TableDocument:
         runs=[*(pair.live.source for pair in pairs), *(run.source for run in used.values())],
     )
     notes = [
-        f"Percent of the tasks that both have. 95 % interval: {interval_of([pair.figure('live') for pair in pairs])}. {MEANINGS}",
+        f"Percent of the tasks that both have. 95 % interval: {interval_of([pair.figure('live') for pair in pairs])}. "
+        f"{MEANINGS}",
         NO_REPRODUCTION,
         *([UNAIDED] if any(one.n_helped for pair in pairs for one in pair.live.episodes.values()) else []),
         *map(_left_out, pairs),
@@ -219,7 +223,8 @@ def _pair(live: LiveEpisodes, runs: Sequence[TableRun]) -> Pair:
         if (other := by_split.setdefault(run.results.split, run)) is not run:
             raise InputError(
                 "runs",
-                sentence=f"{other.name} and {run.name} are both of {live.method} on {run.results.split}; name one of them",
+                sentence=f"{other.name} and {run.name} are both of {live.method} on {run.results.split}; name one of "
+                "them",
             )
         if run.results.protocol not in PROTOCOLS:
             raise InputError(
@@ -292,7 +297,8 @@ def _losses(pairs: Sequence[Pair], provenance: Provenance) -> Table:
         header=("method", "operation", "cause", "tasks", "meaning", ORIGIN),
         rows=rows,
         notes=[
-            f"Tasks that were solved live and are no Offline 0: {counts}. Each is counted once, by its first failing step."
+            f"Tasks that were solved live and are no Offline 0: {counts}. Each is counted once, by its first failing "
+            "step."
         ],
         n_labels=3,
     )

@@ -142,8 +142,11 @@ class LiveSession:
         self._known: list[Page] = []
         self._targets = browser.new_browser_cdp_session()
         self.context = browser.new_context(
-            viewport={"width": size[0], "height": size[1]}, timezone_id="UTC", accept_downloads=False, **settings.of_context()
-        )  # fmt: skip
+            viewport={"width": size[0], "height": size[1]},
+            timezone_id="UTC",
+            accept_downloads=False,
+            **settings.of_context(),
+        )
         self.context.set_default_timeout(1000 * TIMEOUT_S)
         is_open = ANYWHERE in allowed
         self._pause_ms = PAUSE_MS if is_open else 0
@@ -350,8 +353,8 @@ class LiveSession:
 
 
 def page_view(
-    task: TaskScript, uid: str, history: Sequence[str], tree: Node, png: bytes, size: tuple[int, int], made: Mapping[str, Any],
-    address: str, numbers: Mapping[NodeKey, int], tab: int,
+    task: TaskScript, uid: str, history: Sequence[str], tree: Node, png: bytes, size: tuple[int, int],
+    made: Mapping[str, Any], address: str, numbers: Mapping[NodeKey, int], tab: int,
 ) -> PageView:  # fmt: skip
     """The view of a page whose elements have the row's ids, with boxes in pixels of the picture. `history`: the actions
     so far. `made`: the recorded columns by name, `accessibility_tree` among them. `numbers`: as of `PageView.ids`."""

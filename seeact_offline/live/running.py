@@ -123,9 +123,10 @@ class LiveRun:
 
 def browse(
     source: str = BUNDLED, *, config: EvalConfig | None = None, seeds: int | None = None, max_steps: int | None = None,
-    unaided: bool = False, allow_origins: Sequence[str] = (), browser: str | None = None, browser_options: BrowserOptions | None = None,
-    keep_rows: bool = False, deadline_s: float = DEADLINE_S, confirm: Confirm | None = None, ask_verdict: AskVerdict | None = None,
-    annotator: str = NOBODY, judged: Path | None = None, watch: Watch | None = None, **options: Any,
+    unaided: bool = False, allow_origins: Sequence[str] = (), browser: str | None = None,
+    browser_options: BrowserOptions | None = None, keep_rows: bool = False, deadline_s: float = DEADLINE_S,
+    confirm: Confirm | None = None, ask_verdict: AskVerdict | None = None, annotator: str = NOBODY,
+    judged: Path | None = None, watch: Watch | None = None, **options: Any,
 ) -> LiveRun:  # fmt: skip
     """Lets an agent act on the tasks of a source, as the command `browse` does.
 
@@ -165,9 +166,9 @@ def browse(
         agent = config.find_strategy().title
         watch.note(f"{len(tasks)} tasks, agent {agent}, model {name or settings.name}, out {folder.path}")
         shared = EpisodeOptions(
-            rules=rules, place=place, pilot=ORACLE if pilot == SUBMIT else pilot, helped=not unaided, seed=config.seed, top_k=config.top_k,
-            needs_picture=grounding.form.image, allowed=allowed, deadline_s=deadline_s, keep_rows=keep_rows, confirm=confirm,
-            ask_verdict=ask_verdict, browser=web, traces=folder.path / TRACES,
+            rules=rules, place=place, pilot=ORACLE if pilot == SUBMIT else pilot, helped=not unaided, seed=config.seed,
+            top_k=config.top_k, needs_picture=grounding.form.image, allowed=allowed, deadline_s=deadline_s,
+            keep_rows=keep_rows, confirm=confirm, ask_verdict=ask_verdict, browser=web, traces=folder.path / TRACES,
         )  # fmt: skip
         speaker = partial(speaker_of, grounding, asked.find_strategy().turn2 is not None)
         run = _Run(tasks, speaker, scores, shared, path, paid, manifest, annotator, judged)
@@ -181,8 +182,8 @@ def _folder(source: str, config: EvalConfig, name: str | None) -> RunFolder:
 
 
 def _check(
-    config: EvalConfig, pilot: str, is_miniwob: bool, seeds: int | None, unaided: bool, asks: object, web: BrowserOptions,
-    judged: Path | None,
+    config: EvalConfig, pilot: str, is_miniwob: bool, seeds: int | None, unaided: bool, asks: object,
+    web: BrowserOptions, judged: Path | None,
 ) -> None:  # fmt: skip
     """Raises InputError for options that do not go together."""
     if not is_miniwob and seeds is not None:
@@ -231,7 +232,8 @@ def _manifest(
         own = {"tasks_digest": file_digest(Path(source))}
     asked = {"model": name} if name else settings.source.identity(settings.options)
     shown = {
-        "places": source, **({"seeds": n_seeds} if source == MINIWOB else {"split": config.split}), "agent": config.find_strategy().title, "model": name or settings.name, "seed": config.seed,
+        "places": source, **({"seeds": n_seeds} if source == MINIWOB else {"split": config.split}),
+        "agent": config.find_strategy().title, "model": name or settings.name, "seed": config.seed,
         "limit": config.limit, **({} if config.sample is None else {"sample": config.sample}), **limits,
     }  # fmt: skip
     made = Made(
@@ -377,11 +379,13 @@ def _line(episode: Episode) -> EpisodeLine:
     usage, steps = episode.usage, episode.steps
     verdict = None if episode.end == ERROR else episode.done
     return EpisodeLine(
-        annotation_id=episode.task.annotation_id, task=episode.task.task, website=episode.task.website, domain=episode.task.domain,
-        end=episode.end, done=verdict, verdict_by="" if verdict is None else STATE, reached=None if episode.end == ERROR else episode.reached,
+        annotation_id=episode.task.annotation_id, task=episode.task.task, website=episode.task.website,
+        domain=episode.task.domain, end=episode.end, done=verdict, verdict_by="" if verdict is None else STATE,
+        reached=None if episode.end == ERROR else episode.reached,
         raw_reward=None if episode.end == ERROR else episode.raw_reward, n_steps=len(steps),
-        n_unreadable=sum(bool(step.failure) for step in steps), n_failed_acts=sum(bool(step.problem) and not step.failure for step in steps),
-        n_helped=episode.n_helped, detail=episode.detail, answer=episode.answer, attempts=episode.attempts, calls=usage.calls,
+        n_unreadable=sum(bool(step.failure) for step in steps),
+        n_failed_acts=sum(bool(step.problem) and not step.failure for step in steps), n_helped=episode.n_helped,
+        detail=episode.detail, answer=episode.answer, attempts=episode.attempts, calls=usage.calls,
         prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens, cost_usd=usage.cost_usd,
         model_s=round(episode.model_s, 3), browser_s=round(episode.browser_s, 3),
     )  # fmt: skip
@@ -401,5 +405,6 @@ def trajectory_of(episode: Episode, agent: str) -> Trajectory:
     verdict = Verdict(STATE, episode.done if episode.end != ERROR else None, "check", episode.end)
     return Trajectory(
         id=episode.task.annotation_id, task_id=episode.task.annotation_id, task=episode.task.task, steps=tuple(steps),
-        answer=episode.answer, verdicts=(verdict,) if episode.done is not None or episode.end == ERROR else (), agent=agent, website=episode.task.website,
+        answer=episode.answer, verdicts=(verdict,) if episode.done is not None or episode.end == ERROR else (),
+        agent=agent, website=episode.task.website,
     )  # fmt: skip

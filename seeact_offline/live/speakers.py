@@ -246,7 +246,8 @@ class ElementSpeaker(Speaker):
             return Move(reply, answer=answer, failure=decision.failure or "no_element", detail=decision.detail)
         kinds = {"TYPE": "type", "SELECT": "select"}
         node = None if decision.element_id is None else view.node(decision.element_id)
-        deed = Deed(kinds.get(decision.op, "click"), None if node else result.point, node, decision.value)  # type: ignore[arg-type]
+        point = None if node else result.point
+        deed = Deed(kinds.get(decision.op, "click"), point, node, decision.value)  # type: ignore[arg-type]
         said = f"{decision.op}{f': {decision.value}' if decision.value else ''}"
         move = Move(reply, (deed,), said, "", answer, decision.element_id)
         # as SeeAct tells it

@@ -27,15 +27,15 @@ LIST = "bundle.json"
 """Lists the files of a bundle, so that it can be written anew and nothing else is ever removed."""
 ROBOTS = "User-agent: *\nDisallow: /\n"
 LEFT_OUT = (
-    "Tasks, pages, pictures, prompts, replies and values are left out of this copy: the data set's terms may not let them be"
-    " given away."
+    "Tasks, pages, pictures, prompts, replies and values are left out of this copy: the data set's terms may not let "
+    "them be given away."
 )
 STEP = ("key", "annotation_id", "action_uid", "website", "domain", "index", "n_actions")
 RUN = ("outcome", "cause", "element", "f1", "success", "rank", "failure", "ran", "notes", "usage")
 GROUP = ("group", "final", "offered", "labels", "crop", "window", "calls")
 RESULTS = (
-    "n_tasks", "n_steps", "element_accuracy", "operation_f1", "step_success_rate", "task_success_rate", "usage", "waterfall",
-    "ceiling", "recall_at_k",
+    "n_tasks", "n_steps", "element_accuracy", "operation_f1", "step_success_rate", "task_success_rate", "usage",
+    "waterfall", "ceiling", "recall_at_k",
 )  # fmt: skip
 """Results of a run on other data than the sample."""
 SETTINGS = (
@@ -161,14 +161,16 @@ def public_index(index: Mapping[str, Any], with_data: bool) -> dict[str, Any]:
 
 def _public_run(run: Mapping[str, Any], names: Mapping[str, str], is_sample: bool) -> dict[str, Any]:
     results = run["results"]
+    if results and not is_sample:
+        results = {name: results[name] for name in RESULTS if name in results}
     return {
         **run,
         "name": names[run["name"]],
         **{name: _bare(run[name]) for name in FACTS},
         "settings": _bare({name: run["settings"][name] for name in SETTINGS if name in run["settings"]}),
-        "results": results and _bare(results if is_sample else {name: results[name] for name in RESULTS if name in results}),
+        "results": results and _bare(results),
         "problems": [_sentence(problem, names) for problem in run["problems"]],
-    }  # fmt: skip
+    }
 
 
 def _bare(value: Any) -> Any:
@@ -226,13 +228,16 @@ def public_step(step: Mapping[str, Any], names: Mapping[str, str], with_data: bo
         "truth": {**{name: truth[name] for name in ("op", "original_op", "target", "positives")}, "value": None},
         "picture": None,
         "elements": [
-            {**{name: element[name] for name in ("id", "rank", "score", "positive")}, **dict.fromkeys(("tag", "text", "path"), ""), "box": None}
+            {
+                **{name: element[name] for name in ("id", "rank", "score", "positive")},
+                **{"tag": "", "text": "", "path": "", "box": None},
+            }
             for element in step["elements"]
             if element["rank"] is not None or element["positive"]
         ],
         "runs": [run and _run_without_data(run) for run in step["runs"]],
         "problems": [LEFT_OUT],
-    }  # fmt: skip
+    }
 
 
 def _run_without_data(run: Mapping[str, Any]) -> dict[str, Any]:

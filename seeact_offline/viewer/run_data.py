@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from seeact_offline.ranking import FileScores
 
 FILES = (
-    "manifest.json", "predictions.jsonl", "targets.jsonl", "calls.jsonl", "spending.jsonl", "steps.jsonl", "results.json",
+    "manifest.json", "predictions.jsonl", "targets.jsonl", "calls.jsonl", "spending.jsonl", "steps.jsonl",
+    "results.json",
 )  # fmt: skip
 SCORED_AT_ONCE = 500
 """Steps of an unfinished run that are in memory with all their replies."""
@@ -471,6 +472,9 @@ class DataSets:
                 self._opened[about] = error.strerror or "it cannot be opened"
         data = self._opened[about]
         if isinstance(data, str):
-            problem = f"Pages, pictures, prompts and earlier actions of {name} cannot be shown: {data}; name the data with --dataset."
+            problem = (
+                f"Pages, pictures, prompts and earlier actions of {name} cannot be shown: {data}; "
+                "name the data with --dataset."
+            )
             return RunEntry(name, run, None, problem)
         return RunEntry(name, run, data)

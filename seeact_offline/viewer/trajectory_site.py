@@ -144,7 +144,8 @@ def _brief(opinion: Opinion) -> dict[str, Any]:
     """A verdict as the list has it."""
     outcome = "" if opinion.judgement is None or opinion.success is not None else opinion.judgement.outcome
     return {
-        "by": opinion.by, "success": opinion.success, "origin": opinion.origin, "label": opinion.is_label, "detail": opinion.detail, "outcome": outcome,
+        "by": opinion.by, "success": opinion.success, "origin": opinion.origin, "label": opinion.is_label,
+        "detail": opinion.detail, "outcome": outcome,
     }  # fmt: skip
 
 

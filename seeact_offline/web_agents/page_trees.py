@@ -4,15 +4,18 @@ HTML.
 **From the HTML** a subset of HTML-AAM and accname, with the names of roles and properties that Chromium (150) gives
 them:
 
-- Roles: the first known word of `role` (`presentation` and `none`: no node), else by tag and `type` (`_ROLES`, `_INPUT_ROLES`). Cleaned
-  pages have no `href`, so that each `a` is a link. Header and footer are landmarks outside of `article`, `aside`, `main`, `nav` and
-  `section`, and `section` and `form` only with a name. What has neither a role nor a name is no node, and its children take its place.
-- Names: `aria_labelledby`, `aria_label`; then `alt`, a button's `value`, a field's `<label>`, the first `legend` or `caption`; for roles
-  that are named by what is in them (`_NAMED_BY_CONTENT`) its texts and its images' names; then `title` and `placeholder`.
-- Properties: those that Chromium always lists for a role, with the state that the page holds (`input_checked`, `option_selected`). What a
-  field holds is a text in it. Not known, and so not listed: addresses, `aria-expanded` and the like, what was hidden by `aria-hidden`.
-- Not looked at: what makes a table a mere layout, list markers, `before` and `after` in style sheets, popups of lists, insides of players
-  and date fields.
+- Roles: the first known word of `role` (`presentation` and `none`: no node), else by tag and `type` (`_ROLES`,
+  `_INPUT_ROLES`). Cleaned pages have no `href`, so that each `a` is a link. Header and footer are landmarks outside of
+  `article`, `aside`, `main`, `nav` and `section`, and `section` and `form` only with a name. What has neither a role
+  nor a name is no node, and its children take its place.
+- Names: `aria_labelledby`, `aria_label`; then `alt`, a button's `value`, a field's `<label>`, the first `legend` or
+  `caption`; for roles that are named by what is in them (`_NAMED_BY_CONTENT`) its texts and its images' names; then
+  `title` and `placeholder`.
+- Properties: those that Chromium always lists for a role, with the state that the page holds (`input_checked`,
+  `option_selected`). What a field holds is a text in it. Not known, and so not listed: addresses, `aria-expanded` and
+  the like, what was hidden by `aria-hidden`.
+- Not looked at: what makes a table a mere layout, list markers, `before` and `after` in style sheets, popups of lists,
+  insides of players and date fields.
 
 **Boxes** that are not known are the union of those below; for what has none below either (texts), that of the node
 above. Entries of a `select` have none, as in a browser where the list is closed. Nodes without a `backend_node_id` (the
@@ -135,35 +138,38 @@ _IN_CLOSED_LISTS = frozenset({"option", "MenuListPopup"})
 _LIST_TAGS = frozenset({"option", "optgroup"})
 _ROLES: Mapping[str, str] = {
     "a": "link", "address": "group", "area": "link", "article": "article", "aside": "complementary", "audio": "Audio",
-    "blockquote": "blockquote", "button": "button", "canvas": "Canvas", "caption": "caption", "code": "code", "dd": "definition",
-    "del": "deletion", "details": "group", "dialog": "dialog", "dl": "DescriptionList", "dt": "term", "em": "emphasis", "fieldset": "group",
-    "figcaption": "Figcaption", "figure": "figure", "footer": "contentinfo", "form": "form", "h1": "heading", "h2": "heading",
-    "h3": "heading", "h4": "heading", "h5": "heading", "h6": "heading", "header": "banner", "hr": "separator", "iframe": "Iframe",
-    "img": "image", "ins": "insertion", "label": "LabelText", "legend": "Legend", "li": "listitem", "main": "main", "mark": "mark",
-    "menu": "list", "meter": "meter", "nav": "navigation", "ol": "list", "optgroup": "group", "option": "option", "output": "status",
-    "p": "paragraph", "progress": "progressbar", "section": "region", "select": "combobox", "strong": "strong", "sub": "subscript",
-    "summary": "DisclosureTriangle", "sup": "superscript", "svg": "image", "table": "table", "td": "cell",
-    "textarea": "textbox", "tfoot": "rowgroup", "th": "columnheader", "thead": "rowgroup", "time": "time", "tr": "row", "ul": "list",
-    "video": "Video",
+    "blockquote": "blockquote", "button": "button", "canvas": "Canvas", "caption": "caption", "code": "code",
+    "dd": "definition", "del": "deletion", "details": "group", "dialog": "dialog", "dl": "DescriptionList",
+    "dt": "term", "em": "emphasis", "fieldset": "group", "figcaption": "Figcaption", "figure": "figure",
+    "footer": "contentinfo", "form": "form", "h1": "heading", "h2": "heading", "h3": "heading", "h4": "heading",
+    "h5": "heading", "h6": "heading", "header": "banner", "hr": "separator", "iframe": "Iframe", "img": "image",
+    "ins": "insertion", "label": "LabelText", "legend": "Legend", "li": "listitem", "main": "main", "mark": "mark",
+    "menu": "list", "meter": "meter", "nav": "navigation", "ol": "list", "optgroup": "group", "option": "option",
+    "output": "status", "p": "paragraph", "progress": "progressbar", "section": "region", "select": "combobox",
+    "strong": "strong", "sub": "subscript", "summary": "DisclosureTriangle", "sup": "superscript", "svg": "image",
+    "table": "table", "td": "cell", "textarea": "textbox", "tfoot": "rowgroup", "th": "columnheader",
+    "thead": "rowgroup", "time": "time", "tr": "row", "ul": "list", "video": "Video",
 }  # fmt: skip
 _INPUT_ROLES: Mapping[str, str] = {
-    "button": "button", "checkbox": "checkbox", "color": "ColorWell", "date": "Date", "datetime-local": "DateTime", "file": "button",
-    "hidden": "", "image": "button", "month": "DateTime", "number": "spinbutton", "radio": "radio", "range": "slider", "reset": "button",
-    "search": "searchbox", "submit": "button", "time": "InputTime", "week": "DateTime",
+    "button": "button", "checkbox": "checkbox", "color": "ColorWell", "date": "Date", "datetime-local": "DateTime",
+    "file": "button", "hidden": "", "image": "button", "month": "DateTime", "number": "spinbutton", "radio": "radio",
+    "range": "slider", "reset": "button", "search": "searchbox", "submit": "button", "time": "InputTime",
+    "week": "DateTime",
 }  # fmt: skip
 """Any other is a textbox."""
 _ARIA_ROLES = frozenset("""
-    alert alertdialog application article banner blockquote button caption cell checkbox code columnheader combobox complementary
-    contentinfo definition deletion dialog directory document emphasis feed figure form generic grid gridcell group heading img image
-    insertion link list listbox listitem log main marquee math menu menubar menuitem menuitemcheckbox menuitemradio meter navigation
-    none note option paragraph presentation progressbar radio radiogroup region row rowgroup rowheader scrollbar search searchbox
-    separator slider spinbutton status strong subscript superscript switch tab table tablist tabpanel term textbox time timer toolbar
-    tooltip tree treegrid treeitem
+    alert alertdialog application article banner blockquote button caption cell checkbox code columnheader combobox
+    complementary contentinfo definition deletion dialog directory document emphasis feed figure form generic grid
+    gridcell group heading img image insertion link list listbox listitem log main marquee math menu menubar
+    menuitem menuitemcheckbox menuitemradio meter navigation none note option paragraph presentation progressbar
+    radio radiogroup region row rowgroup rowheader scrollbar search searchbox separator slider spinbutton status
+    strong subscript superscript switch tab table tablist tabpanel term textbox time timer toolbar tooltip tree
+    treegrid treeitem
 """.split())  # fmt: skip
 _SECTIONS = frozenset({"article", "aside", "main", "nav", "section"})
 _NAMED_BY_CONTENT = frozenset({
-    "button", "cell", "checkbox", "columnheader", "DisclosureTriangle", "gridcell", "heading", "link", "menuitem", "menuitemcheckbox",
-    "menuitemradio", "option", "radio", "rowheader", "switch", "tab", "term", "tooltip", "treeitem",
+    "button", "cell", "checkbox", "columnheader", "DisclosureTriangle", "gridcell", "heading", "link", "menuitem",
+    "menuitemcheckbox", "menuitemradio", "option", "radio", "rowheader", "switch", "tab", "term", "tooltip", "treeitem",
 })  # fmt: skip
 _LEAVES = frozenset({"svg", "textarea", "iframe", "video", "audio"})
 """Tags whose insides are not looked at."""

@@ -14,18 +14,22 @@ from seeact_offline.records import Box, Step
 FALL_BACKS: Mapping[str, str] = {
     "href_of_all_links": "cleaned_html has no href: every `a` counts as a link",
     "tabindex_by_clickable": (
-        "cleaned_html has no tabindex, contenteditable, draggable or class: an element that is no link, picture, field or"
-        " label is taken for focusable where the row says that it is clickable"
+        "cleaned_html has no tabindex, contenteditable, draggable or class: an element that is no link, picture, field "
+        "or label is taken for focusable where the row says that it is clickable"
     ),
     "texts_without_space": "cleaned_html has no white space around texts: they are joined without any",
-    "onclick_by_clickable": "no row tells onclick handlers: an element but a label has one where the row says that it is clickable",
+    "onclick_by_clickable": (
+        "no row tells onclick handlers: an element but a label has one where the row says that it is clickable"
+    ),
     "no_cursor": "the row has no column layout: no element is known to have the cursor of a link",
     "no_covering": "the row has no column layout: nothing covers an element, and none is wrapped over lines",
     "boxes_of_candidates": "the row has no column layout: only its candidates have boxes",
     "options_hidden": "an option whose box is that of its list is one of a closed list, and has no box",
     "boxes_around_children": "an element without a box has the box around those inside of it",
     "no_address": "the row has no column page_state: the page's address is not known",
-    "no_title": "the row has no column accessibility_tree: the page's title is not known, and trees are made from the HTML",
+    "no_title": (
+        "the row has no column accessibility_tree: the page's title is not known, and trees are made from the HTML"
+    ),
 }
 """Names of fall-backs, and what each means."""
 

@@ -97,7 +97,8 @@ def _is_shown(node: TreeNode, root: TreeNode, window: Box | None, threshold: flo
 _ARENA_IGNORED = frozenset({"focusable", "editable", "readonly", "level", "settable", "multiline", "invalid"})
 _OPEN_IGNORED = _ARENA_IGNORED | {"hiddenRoot", "hidden", "controls", "labelledby", "describedby"}
 _LEFT_OUT_BLANK = frozenset({
-    "generic", "img", "list", "strong", "paragraph", "banner", "navigation", "Section", "LabelText", "Legend", "listitem",
+    "generic", "img", "list", "strong", "paragraph", "banner", "navigation", "Section", "LabelText", "Legend",
+    "listitem",
 })  # fmt: skip
 _STATIC_TEXT = re.compile(r"\[\d+\] StaticText .(.*).")
 """Without the quotes, and whatever stands where they would where properties follow."""

@@ -209,8 +209,8 @@ def _webvoyager(name: str, dialect: _Dialect, gap: str = "\n") -> Grammar:
 _KEYS = {
     key.lower(): key
     for key in (
-        "Backquote Minus Equal Backslash Backspace Meta Tab Delete Escape ArrowDown End Enter Home Insert PageDown PageUp ArrowRight "
-        "ArrowUp F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12"
+        "Backquote Minus Equal Backslash Backspace Meta Tab Delete Escape ArrowDown End Enter Home Insert PageDown "
+        "PageUp ArrowRight ArrowUp F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12"
     ).split()
 }
 """The names that the released code knows; it has no ArrowLeft."""

@@ -69,12 +69,12 @@ from seeact_offline.web_agents.web_actions import GRAMMARS, remembered, thought_
 
 PARTS_MISSING = "Your reply cannot be read: it needs a part that begins with Thought: and one that begins with Action:."
 CANNOT_ACT = (
-    "Your action cannot be carried out. Check that its label is among those shown and that it is written in one of the given forms,"
-    " then give a new Thought and Action."
+    "Your action cannot be carried out. Check that its label is among those shown and that it is written in one of the "
+    "given forms, then give a new Thought and Action."
 )
 UNREADABLE_REPLY = (
-    "none, as your last reply could not be read: {said}. Put one action between triple backticks, its arguments in brackets, as in"
-    " ```click [12]```."
+    "none, as your last reply could not be read: {said}. Put one action between triple backticks, its arguments in "
+    "brackets, as in ```click [12]```."
 )
 NO_SUCH_LABEL = "none, as the element of your last action is not there: {said}. Look at the observation again."
 NO_TEXT_FIELD = "(The text went into an element that may be no text field: tag {tag}, type {kind}.)"
@@ -241,8 +241,12 @@ class WebAgentGrounding(Grounding):
         session.replies.append(replace(last, element_id=element))
         told = {**self._captions.get(prepared.step.key, {})}
         return session.ended(
-            decision(session.replies[-1]), point=answer.place, notes=nonzero_notes(**notes), captions=told, reachable=target.hits
-        )  # fmt: skip
+            decision(session.replies[-1]),
+            point=answer.place,
+            notes=nonzero_notes(**notes),
+            captions=told,
+            reachable=target.hits,
+        )
 
     async def ask_view(
         self, session: Session, windows: PageWindows, turn: Turn, past: Past, target: Target | None = None
@@ -460,12 +464,14 @@ WEB_AGENTS: Mapping[str, WebAgent] = {
     ),
     "webvoyager-text": WebAgent(
         WEBVOYAGER_TEXT, GRAMMARS["webvoyager-text"], {"tree": observations.observe_webvoyager_text},
-        lambda messages, strict: clip(messages, 1, "all" if strict else "observations"), OBSERVATION, "alone", presses_enter=True,
+        lambda messages, strict: clip(messages, 1, "all" if strict else "observations"), OBSERVATION, "alone",
+        presses_enter=True,
     ),
     "visualwebarena": WebAgent(
         VISUALWEBARENA, GRAMMARS["visualwebarena"],
-        {"som+captions": observations.observe_som, "tree": observations.observe_tree, "tree+captions": observations.observe_tree,
-         "image+tree+captions": observations.observe_tree_and_picture, "html": observations.observe_html},
+        {"som+captions": observations.observe_som, "tree": observations.observe_tree,
+         "tree+captions": observations.observe_tree, "image+tree+captions": observations.observe_tree_and_picture,
+         "html": observations.observe_html},
         lambda messages, strict: tuple(messages[-1:]),
     ),
     "openwebvoyager": WebAgent(
@@ -552,15 +558,20 @@ def strategy_of(agent: Agent) -> Strategy:
         turn1=("observation", "address"),
         variant=lambda own, form: _VARIANTS.get(own.get("observation", ""), ""),
         options=(
-            Option("max_turns", "most questions a step, with those that scroll, wait or are not readable (default: 5)", 5, read=whole, metavar="N"),
+            Option("max_turns", "most questions a step, with those that scroll, wait or are not readable (default: 5)",
+                   5, read=whole, metavar="N"),
             STRICT_READING,
-            *[Option("thoughts", "tell earlier steps with the model's own thoughts, those of this run (default: a neutral line)", read=Path, metavar="RUN")]
-            * bool(web.head),
+            *[Option("thoughts", "tell earlier steps with the model's own thoughts, those of this run"
+                     " (default: a neutral line)", read=Path, metavar="RUN")] * bool(web.head),
             *(
-                Option("observation", "what is shown of a page (default: som+captions)", next(iter(web.observations)), choices=tuple(web.observations)),
-                Option("cut_by", f"counts the {MAX_TOKENS:,} tokens at which an observation is cut: words, characters, tiktoken:NAME or hf:DIR_OR_ID"
-                       " (default: the model's own where this machine has it, else words)", WORDS, of_model=tokenizer_of, metavar="NAME"),
-                Option("captions", "captions of pictures: a JSONL file, or a model that describes them, as --model names it (default: their alternative texts alone)", metavar="FILE|MODEL"),
+                Option("observation", "what is shown of a page (default: som+captions)", next(iter(web.observations)),
+                       choices=tuple(web.observations)),
+                Option("cut_by", f"counts the {MAX_TOKENS:,} tokens at which an observation is cut: words, characters,"
+                       " tiktoken:NAME or hf:DIR_OR_ID (default: the model's own where this machine has it, else"
+                       " words)",
+                       WORDS, of_model=tokenizer_of, metavar="NAME"),
+                Option("captions", "captions of pictures: a JSONL file, or a model that describes them, as --model"
+                       " names it (default: their alternative texts alone)", metavar="FILE|MODEL"),
                 Option("captions_base_url", "server of the model that describes pictures", metavar="URL"),
             ) * several,
         ),

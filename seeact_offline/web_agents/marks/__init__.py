@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
 
 __all__ = [
-    "Mark", "draw_visualwebarena", "draw_webvoyager", "visualwebarena", "visualwebarena_list", "webvoyager", "webvoyager_list",
+    "Mark", "draw_visualwebarena", "draw_webvoyager", "visualwebarena", "visualwebarena_list", "webvoyager",
+    "webvoyager_list",
 ]  # fmt: skip
 
 
@@ -71,8 +72,8 @@ TEXT_FIELDS = frozenset({"text", "search", "password", "email", "tel", "textarea
 """Types of elements that a text can be typed into, a `textarea` among them."""
 # the `type` that a browser answers, which for unknown words is the first
 _INPUT_TYPES = (
-    "text", "search", "password", "email", "tel", "hidden", "url", "date", "month", "week", "time", "datetime-local", "number", "range",
-    "color", "checkbox", "radio", "file", "submit", "image", "reset", "button",
+    "text", "search", "password", "email", "tel", "hidden", "url", "date", "month", "week", "time", "datetime-local",
+    "number", "range", "color", "checkbox", "radio", "file", "submit", "image", "reset", "button",
 )  # fmt: skip
 _TYPES = {"input": _INPUT_TYPES, "button": ("submit", "reset", "button")}
 # JavaScript's, which differs from Python's
@@ -238,8 +239,8 @@ COLOURS = (
 )  # fmt: skip
 """Matplotlib's, in turn by number."""
 EMPTY_WORDS = frozenset({
-    "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None",
-    "n/a", "nan", "null",
+    "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL",
+    "NaN", "None", "n/a", "nan", "null",
 })  # fmt: skip
 """Texts that pandas reads as a missing value."""
 
