@@ -50,7 +50,7 @@ class Deed:
     """The element that was named; None where only a point is known."""
     text: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """As of `Act`; `to` in pixels of the window."""
+    """Further arguments, as in `Act`; `to` in pixels of the window."""
 
 
 def carry_out(session: LiveSession, deed: Deed) -> None:
@@ -80,9 +80,9 @@ class _Aim:
     element: str | None
     """The browser's number of the object; None for a place with nothing in it."""
     labels: Sequence[str] | None = None
-    """Those of the native list that the element is or is in."""
+    """Labels of the native list that the element is or is in."""
     entry: int | None = None
-    """Its index where it is an entry of a closed native list."""
+    """Index of the element where it is an entry of a closed native list."""
     is_list: bool = False
 
 

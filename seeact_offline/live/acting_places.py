@@ -1,4 +1,4 @@
-"""Where an episode takes place, and its tasks: the bundled sites, a task script of the user's own, and MiniWoB++.
+"""Places of episodes, and their tasks: the bundled sites, a task script of the user's own, and MiniWoB++.
 
 MiniWoB++'s pages are those of the package `miniwob`, as BrowserGym's benchmark `miniwob` sets them up. Sources
 (ServiceNow/BrowserGym 9e779f0): order in a page, window and reward, browsergym/miniwob base.py; tasks, seeds and steps,
@@ -38,6 +38,7 @@ SEEDS = 5
 """Episodes a task."""
 STEPS = 10
 """Most steps of an episode."""
+# the benchmark's own: with another, its tasks would get other pages than the published figures
 BENCHMARK_SEED = 42
 SEED_MAX = 2 ^ 32
 """34: an exclusive or in the released code, which draws all seeds below it."""
@@ -99,7 +100,11 @@ def live_tasks(
 ) -> list[TaskScript]:
     """The tasks of a source that the configuration selects, in the order of their scripts. `allowed`: origins that the
     user named. `is_recorded`: only tasks with recorded acts will do. Raises InputError for a source without tasks, and
-    for a task that cannot be acted on."""
+    for a task that cannot be acted on.
+
+    >>> live_tasks("sites", EvalConfig(split="test_task", limit=1))[0].task
+    'Allow only necessary cookies, then spend Club Ave miles on the cheapest airport reward.'
+    """
     if source == BUNDLED:
         every = [task for name in site_names() for task in site_tasks(name)]
     elif Path(source).is_file():
@@ -154,17 +159,17 @@ def miniwob_episodes(config: EvalConfig, n_seeds: int | None, is_recorded: bool)
 
 def _selected(tasks: Sequence[TaskScript], config: EvalConfig) -> list[TaskScript]:
     """The tasks that `tasks`, `limit` and `sample` leave. Raises InputError for an id that no task has."""
-    known = {task.annotation_id: task for task in tasks}
+    selected = {task.annotation_id: task for task in tasks}
     wanted = config.task_ids
     if wanted is not None:
-        unknown = [name for name in wanted if name not in known]
+        unknown = [name for name in wanted if name not in selected]
         if unknown:
             raise InputError("tasks", "ids of tasks", f"{len(unknown)} that no task has, {unknown[0]} first")
-        known = {name: task for name, task in known.items() if name in wanted}
+        selected = {name: task for name, task in selected.items() if name in wanted}
     if config.sample is not None:
-        drawn = set(draw_tasks({name: task.website for name, task in known.items()}, config.sample, config.seed))
-        known = {name: task for name, task in known.items() if name in drawn}
-    return [*known.values()][: config.limit]
+        drawn = set(draw_tasks({name: task.website for name, task in selected.items()}, config.sample, config.seed))
+        selected = {name: task for name, task in selected.items() if name in drawn}
+    return [*selected.values()][: config.limit]
 
 
 # --- MiniWoB++ ---
@@ -241,6 +246,7 @@ def page_seed(seed: int) -> int:
 class Miniwob(Place):
     """The pages, served at one address as long as a run lasts, so that a browser can be kept."""
 
+    # the window of BrowserGym's tasks
     size = (332, 214)
     clock_runs = True
 
@@ -269,8 +275,8 @@ class Miniwob(Place):
         """A raw reward above 0 is a success. Another page, tab or address ends the episode without one."""
         if session.tab != 0 or session.page.url != session.start:
             return Judgement(False, True, 0.0)
-        found = session.tried(lambda: session.page.evaluate(_PAGE, ["reward"]))
-        if found is None:
+        state = session.tried(lambda: session.page.evaluate(_PAGE, ["reward"]))
+        if state is None:
             return Judgement(False, True, 0.0)
-        raw, is_over = found
+        raw, is_over = state
         return Judgement(raw > 0, is_over, raw)

@@ -39,8 +39,8 @@ MINIWOB_REMARK = (
     "half right, so the second figure asks for 1. An episode whose seed was drawn twice was run once and counts twice."
 )
 _BASELINES = Path(__file__).parent / "miniwob_baselines.json"
-"""For each model the command that was run and, of each task, the shares of its five episodes with a raw reward above 0
-and of at least 1, from `by_website` and `raw_1_by_website` of that run's results.json."""
+"""Model -> the command that was run and, for each task, the shares of its five episodes with a raw reward above 0 and
+of at least 1, from `by_website` and `raw_1_by_website` of that run's results.json."""
 
 # --- when an episode ends ---
 
@@ -83,13 +83,13 @@ class StopRules:
 
     def end(self, said: Sequence[str | None], done: Sequence[bool]) -> str | None:
         """The end that the steps so far lead to; None for none. `said`: each step's action, None where there is none.
-        `done`: whether it was carried out."""
+        `done`: True for each that was carried out."""
         last = said[-1] if said else None
         if self.unreadable and len(said) >= self.unreadable and not any(said[-self.unreadable :]):
             return UNREADABLE
-        if self.same and last and len(said) >= self.same and all(one == last for one in said[-self.same :]):
+        if self.same and last and len(said) >= self.same and all(action == last for action in said[-self.same :]):
             return REPEATED
-        if self.typed and last and last.startswith("type") and sum(one == last for one in said) >= self.typed:
+        if self.typed and last and last.startswith("type") and sum(action == last for action in said) >= self.typed:
             return REPEATED
         if self.no_op and len(done) >= self.no_op and not any(done[-self.no_op :]):
             return NO_OP
@@ -200,19 +200,19 @@ class LiveResults(msgspec.Struct, frozen=True):
     n_verdicts: int
     """Episodes with a verdict."""
     verdicts: Mapping[str, int]
-    """Whose they are -> their number."""
+    """Source of a verdict, as `EpisodeLine.verdict_by` -> number of verdicts."""
     success: Figure
     """The state held where the agent stopped, or whoever judges a task without a check says that it was done."""
     reached: Figure
     """The state held after some action; the agent was not told."""
     unaided: Figure | None
-    """Of the oracle with help: success without any recorded act in place of its own; None for other models."""
+    """Success of the oracle with help, without any recorded act in place of its own; None for other models."""
     by_website: Mapping[str, Figure]
     ends: Mapping[str, int]
     usage: Spending
     settings: Mapping[str, object]
     success_raw_1: Figure | None = None
-    """Of pages with a reward of their own: a raw reward of at least 1. `success` is one above 0."""
+    """Success by a raw reward of at least 1, for pages with a reward of their own. `success` is one above 0."""
     raw_1_by_website: Mapping[str, Figure] | None = None
     baselines: Mapping[str, BaselineFigure] | None = None
     """Figures of models that know nothing, over the tasks with a verdict."""
@@ -260,47 +260,50 @@ def summarise(
 ) -> LiveResults:
     """`is_helped`: the model was the oracle with help. `is_seeded`: a website is a task, with several episodes drawn by
     seeds and a reward of its own; one that was drawn twice stands twice, and was run and paid for once."""
-    judged = [one for one in episodes if one.has_verdict]
-    ends = Counter(one.end for one in episodes)
-    run = [*{one.annotation_id: one for one in episodes}.values()]
-    n_success = sum(bool(one.done) for one in run if one.has_verdict)
-    costs = [one.cost_usd for one in run if one.calls]
+    judged = [episode for episode in episodes if episode.has_verdict]
+    ends = Counter(episode.end for episode in episodes)
+    run = [*{episode.annotation_id: episode for episode in episodes}.values()]
+    n_success = sum(bool(episode.done) for episode in run if episode.has_verdict)
+    costs = [episode.cost_usd for episode in run if episode.calls]
     cost = None if None in costs else sum(filter(None, costs))
     fields = {"steps": "n_steps", **{name: name for name in ("calls", "prompt_tokens", "completion_tokens")}}
-    sums = {name: sum(getattr(one, of) for one in run) for name, of in fields.items()}
+    sums = {name: sum(getattr(episode, of) for episode in run) for name, of in fields.items()}
     per = {**sums, **({} if cost is None else {"cost_usd": cost})}
     sites = {
-        site: [one for one in judged if one.website == site] for site in dict.fromkeys(one.website for one in judged)
+        site: [episode for episode in judged if episode.website == site]
+        for site in dict.fromkeys(episode.website for episode in judged)
     }
 
     def share_of(some: Sequence[EpisodeLine], holds: Callable[[EpisodeLine], bool]) -> Figure:
         if not is_seeded:
-            return share_of_tasks([holds(one) for one in some])
+            return share_of_tasks([holds(episode) for episode in some])
         tasks: dict[str, list[bool]] = {}
-        for one in some:
-            tasks.setdefault(one.website, []).append(holds(one))
+        for episode in some:
+            tasks.setdefault(episode.website, []).append(holds(episode))
         return share_of_episodes([*tasks.values()])
 
     def by_website(holds: Callable[[EpisodeLine], bool]) -> dict[str, Figure]:
         return {site: share_of(some, holds) for site, some in sites.items()}
 
     return LiveResults(
-        n_tasks=len({one.website if is_seeded else one.annotation_id for one in episodes}),
+        n_tasks=len({episode.website if is_seeded else episode.annotation_id for episode in episodes}),
         n_episodes=len(episodes),
         n_verdicts=len(judged),
-        verdicts=dict(Counter(one.verdict_by for one in judged)),
-        success=share_of(judged, lambda one: bool(one.done)),
-        reached=share_of([one for one in judged if one.reached is not None], lambda one: bool(one.reached)),
-        unaided=share_of(judged, lambda one: bool(one.done) and not one.n_helped) if is_helped else None,
-        by_website=by_website(lambda one: bool(one.done)),
+        verdicts=dict(Counter(episode.verdict_by for episode in judged)),
+        success=share_of(judged, lambda episode: bool(episode.done)),
+        reached=share_of(
+            [episode for episode in judged if episode.reached is not None], lambda episode: bool(episode.reached)
+        ),
+        unaided=share_of(judged, lambda episode: bool(episode.done) and not episode.n_helped) if is_helped else None,
+        by_website=by_website(lambda episode: bool(episode.done)),
         ends={name: ends[name] for name in MEANINGS if ends[name]},
         usage=Spending(
             **sums, cost_usd=cost,
             per_success={name: round(value / n_success, 6) for name, value in per.items()} if n_success else None,
         ),
         settings=settings,
-        success_raw_1=share_of(judged, lambda one: one.has_full_reward) if is_seeded else None,
-        raw_1_by_website=by_website(lambda one: one.has_full_reward) if is_seeded else None,
+        success_raw_1=share_of(judged, lambda episode: episode.has_full_reward) if is_seeded else None,
+        raw_1_by_website=by_website(lambda episode: episode.has_full_reward) if is_seeded else None,
         baselines=baselines(sites) if is_seeded and sites else None,
     )  # fmt: skip
 
@@ -321,11 +324,11 @@ def baselines(tasks: Collection[str]) -> dict[str, BaselineFigure]:
     >>> baselines(["click-test"])["builtin/submit"].success
     0.0
     """
-    found = {}
+    figures = {}
     for model, measured in _measured().items():
         success, full = np.mean([measured.tasks[name] for name in tasks], axis=0)
-        found[model] = BaselineFigure(round(float(success), 9), round(float(full), 9))
-    return found
+        figures[model] = BaselineFigure(round(float(success), 9), round(float(full), 9))
+    return figures
 
 
 def report(results: LiveResults, episodes: Sequence[EpisodeLine]) -> str:
@@ -343,7 +346,7 @@ def report(results: LiveResults, episodes: Sequence[EpisodeLine]) -> str:
             for site, figure in results.by_website.items()
         ],
     )
-    n_steps = [one.n_steps for one in episodes]
+    n_steps = [episode.n_steps for episode in episodes]
     n_episodes, remark = "", STATE_REMARK
     if results.success_raw_1 is not None:
         n_episodes, remark = f", {results.n_episodes} episodes", MINIWOB_REMARK
@@ -354,15 +357,21 @@ def report(results: LiveResults, episodes: Sequence[EpisodeLine]) -> str:
         figures.markdown(),
     ]  # fmt: skip
     if results.baselines is not None:
-        rows = [(model, percent(one.success), percent(one.success_raw_1)) for model, one in results.baselines.items()]
+        rows = [
+            (model, percent(figure.success), percent(figure.success_raw_1))
+            for model, figure in results.baselines.items()
+        ]
         lines += [
             "## Without knowing anything", "Measured over the same tasks, five seeds each, with agent qwen2.5-vl:",
             Table(header=("model", "success", FULL), rows=rows).markdown(),
         ]  # fmt: skip
     lines += ["## Ends", ends.markdown(), f"## By {unit}", sites.markdown()]
-    failed = [one for one in episodes if one.end == ERROR]
+    failed = [episode for episode in episodes if episode.end == ERROR]
     if failed:
-        lines += ["## Errors", *(f"- {printable(one.task)}: {printable(one.detail)}" for one in failed[:20])]
+        lines += [
+            "## Errors",
+            *(f"- {printable(episode.task)}: {printable(episode.detail)}" for episode in failed[:20]),
+        ]
     return "\n\n".join(lines) + "\n"
 
 
@@ -381,7 +390,10 @@ def figure_rows(results: LiveResults) -> list[tuple[str, str, str]]:
         named.append((FULL, results.success_raw_1))
     if results.unaided is not None:
         named.append(("unaided", results.unaided))
-    return [(name, percent(one.macro), " to ".join(map(percent, one.ci95)) if one.ci95 else "-") for name, one in named]
+    return [
+        (name, percent(figure.macro), " to ".join(map(percent, figure.ci95)) if figure.ci95 else "-")
+        for name, figure in named
+    ]
 
 
 def percent(value: float | None) -> str:

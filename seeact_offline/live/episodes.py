@@ -57,11 +57,11 @@ class Proposal:
 
     task: str
     address: str
-    """Of the page."""
+    """Address of the page."""
     number: int
-    """Of the step, from 1."""
+    """Number of the step, from 1."""
     action: str
-    """In the agent's words."""
+    """The action in the agent's words."""
     place: str
     """The place that it acts on, in words; empty where it names no place."""
 
@@ -73,14 +73,14 @@ AskVerdict = Callable[["Episode"], bool | None]
 
 @dataclass(frozen=True, slots=True)
 class LiveStep:
-    """One question, and what came of it."""
+    """One question, and its outcome."""
 
     action: str
     """The action in the agent's words; empty where there is none."""
     reply: str
     thought: str
     address: str
-    """Of the page before the action."""
+    """Address of the page before the action."""
     png: bytes
     failure: str = ""
     """Name of what is wrong with the reply."""
@@ -89,13 +89,13 @@ class LiveStep:
     helped: bool = False
     """True if the recorded act was carried out in its place."""
     place: Box | None = None
-    """Of what was acted on, in pixels of the picture; a point has no size."""
+    """Place that was acted on, in pixels of the picture; a point has no size."""
     events: tuple[str, ...] = ()
-    """What came of it besides, in words."""
+    """Side effects of the action, in words."""
 
     @property
     def outcome(self) -> str:
-        """Why it was not carried out, and what came of it besides; empty for neither."""
+        """The reason why it was not carried out, and its side effects; empty for neither."""
         return outcome("" if self.failure else self.problem, self.events)
 
 
@@ -203,7 +203,7 @@ class _Running:
         self._episode, self._speaker, self._scores, self._model = episode, speaker, scores, model
         self._ask, self._options = ask, options
         self._history: list[str] = []
-        self._said: list[str | None] = []
+        self._actions: list[str | None] = []
         self._carried: list[bool] = []
         self._recorded = 0
         """Recorded actions that the oracle has behind it."""
@@ -227,7 +227,7 @@ class _Running:
                     self._tell_outcome(session)
                     judged = place.judge(session)
                     episode.reached = episode.reached or judged.done
-                    by_rule = self._options.rules.end(self._said, self._carried) or ""
+                    by_rule = self._options.rules.end(self._actions, self._carried) or ""
                     episode.end = OVER if judged.is_over else by_rule
                 deadline.restart()
             judged = place.judge(session)
@@ -280,11 +280,11 @@ class _Running:
             self._recorded += ideal is not None and ideal.kind == "press" and not problem
         self._note(session, view, move, problem, helped, recorded)
 
-    def _asked(self, prepared: PreparedStep, view: PageView, ideal: Act | None, known: bool) -> Move:
+    def _asked(self, prepared: PreparedStep, view: PageView, ideal: Act | None, has_hit: bool) -> Move:
         session = Session(self._model, prepared.step.key)
         began = time.monotonic()
         try:
-            move: Move = self._ask(self._speaker.ask(session, prepared, view, ideal, known))
+            move: Move = self._ask(self._speaker.ask(session, prepared, view, ideal, has_hit))
         finally:
             self._episode.usage += session.usage
             self._episode.model_s += time.monotonic() - began
@@ -325,6 +325,7 @@ class _Running:
                 raise
             return [], None, view.step(operation=operation)
         finally:
+            # the session's own, TIMEOUT_S
             session.page.set_default_timeout(10_000)
         enter = Act("press", None, "Enter")
         if operation.original_op == "ENTER" and self._speaker.can_say(enter) and target.evaluate(_HAS_FOCUS):
@@ -347,18 +348,19 @@ class _Running:
         rng = random.Random(f"{self._options.seed}\n{self._episode.task.annotation_id}\n{len(self._episode.steps)}")
         width, height = view.size
         shown = [
-            one for one in view.record.elements
-            if one.box.w > 1 and one.box.h > 1 and 0 <= one.box.center[0] < width and 0 <= one.box.center[1] < height
-            and (one.tag in CLICKED | TYPED | {"select"} or one.attributes.get("is_clickable") == "true")
+            element for element in view.record.elements
+            if element.box.w > 1 and element.box.h > 1
+            and 0 <= element.box.center[0] < width and 0 <= element.box.center[1] < height
+            and (element.tag in CLICKED | TYPED | {"select"} or element.attributes.get("is_clickable") == "true")
         ]  # fmt: skip
         if not shown:
             return [], None, view.step()
-        one = rng.choice(shown)
+        element = rng.choice(shown)
         words = self._episode.task.task.split()
         operation = Operation("CLICK")
-        if one.tag in TYPED and one.attributes.get("type", "text") in TEXT_TYPES:
+        if element.tag in TYPED and element.attributes.get("type", "text") in TEXT_TYPES:
             operation = Operation("TYPE", rng.choice(words).strip(".,"))
-        key = view.node(one.backend_node_id)
+        key = view.node(element.backend_node_id)
         assert key is not None
         return [key.backend], None, view.step([key.backend], operation)
 
@@ -439,16 +441,16 @@ class _Running:
         done = move.failure is None and not problem
         # what is carried out in an agent's place breaks none of its rules
         helped_by = f"recorded act {self._recorded}" if helped else None
-        self._said.append(helped_by or move.said or None)
+        self._actions.append(helped_by or move.said or None)
         # a person's no is no step in vain (SeeAct)
         self._carried.append(done or helped or problem == REJECTED)
         self._history.append(history_line(view, move) if not (helped and recorded) else _words(recorded))
         if move.failure is not None and not helped:
             self._history.pop()
-        said = move.said if not (helped and recorded) else f"(help) {_words(recorded)}"
+        action = move.said if not (helped and recorded) else f"(help) {_words(recorded)}"
         self._episode.steps.append(
             LiveStep(
-                said,
+                action,
                 move.reply,
                 move.thought,
                 view.address,

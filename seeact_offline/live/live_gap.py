@@ -80,11 +80,11 @@ class LiveEpisodes:
     """A folder of `browse`."""
 
     name: str
-    """Its path as the table names it."""
+    """Path of the folder as the table names it."""
     results_sha256: str
     settings: _Settings
     episodes: Mapping[str, EpisodeLine]
-    """By task."""
+    """Episodes by task."""
 
     @property
     def method(self) -> str:
@@ -104,13 +104,17 @@ class Pair:
 
     @cached_property
     def failing_steps(self) -> dict[str, float]:
-        """Failing steps of each task of the runs."""
+        """Number of failing steps of each task of the runs."""
         return {task: n for run in self.offline for task, n in run.failing_steps.items()}
 
     @cached_property
     def tasks(self) -> list[str]:
         """The tasks of both, with a verdict, in the order of the episodes."""
-        return [task for task, one in self.live.episodes.items() if one.done is not None and task in self.failing_steps]
+        return [
+            task
+            for task, episode in self.live.episodes.items()
+            if episode.done is not None and task in self.failing_steps
+        ]
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -119,7 +123,7 @@ class Pair:
         return {
             "without an episode": len(steps.keys() - episodes.keys()),
             "without recorded steps": len(episodes.keys() - steps.keys()),
-            "without a verdict": sum(one.done is None and task in steps for task, one in episodes.items()),
+            "without a verdict": sum(episode.done is None and task in steps for task, episode in episodes.items()),
         }
 
     def done(self, name: str) -> set[str]:
@@ -153,7 +157,7 @@ class Pair:
 
 
 def _first_loss(steps: Sequence[StepRow]) -> tuple[str, str]:
-    first = next((step for step in sorted(steps, key=lambda one: one.n_before) if step.success != 1.0), None)
+    first = next((step for step in sorted(steps, key=lambda step: step.n_before) if step.success != 1.0), None)
     if first is None:
         return NO_FIGURE, NO_ROW
     cause = first.person_cause or first.outcome
@@ -187,7 +191,7 @@ def build(given: TableInput) -> TableDocument:
         f"Percent of the tasks that both have. 95 % interval: {interval_of([pair.figure('live') for pair in pairs])}. "
         f"{MEANINGS}",
         NO_REPRODUCTION,
-        *([UNAIDED] if any(one.n_helped for pair in pairs for one in pair.live.episodes.values()) else []),
+        *([UNAIDED] if any(episode.n_helped for pair in pairs for episode in pair.live.episodes.values()) else []),
         *map(_left_out, pairs),
         *(
             f"Not all steps that were asked for: {run.name}." for run in used.values() if not run.results.complete
@@ -248,7 +252,7 @@ def _left_out(pair: Pair) -> str:
 def _page(pairs: Sequence[Pair], provenance: Provenance, notes: Sequence[str]) -> Table:
     stderr = provenance.stderr
     errors = error_columns(stderr, False)
-    columns = [text for title in FIGURES.values() for text in (title, *(f"{title}: {one}" for one in errors))]
+    columns = [text for title in FIGURES.values() for text in (title, *(f"{title}: {error}" for error in errors))]
     return Table(
         header=("method", *columns, "tasks", "left out", ORIGIN),
         rows=[
@@ -288,7 +292,9 @@ def _losses(pairs: Sequence[Pair], provenance: Provenance) -> Table:
     rows = [
         (pair.live.method, op, cause, n, words.get(cause, ""), _numbers(pair, provenance))
         for pair in pairs
-        for (op, cause), n in sorted(pair.first_losses().items(), key=lambda one: (one[0][0], order.index(one[0][1])))
+        for (op, cause), n in sorted(
+            pair.first_losses().items(), key=lambda loss: (loss[0][0], order.index(loss[0][1]))
+        )
     ]
     n_tasks = {pair.live.name: sum(pair.first_losses().values()) for pair in pairs}
     counts = "; ".join(f"{name} {n}" for name, n in n_tasks.items())

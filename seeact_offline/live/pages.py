@@ -50,7 +50,7 @@ TABS_MS = 3000
 TRIES = 5
 """Times that a state check is tried: a page that is being replaced destroys the context in which it is evaluated."""
 _MEASURE = f"(inWindow) => JSON.stringify([({MEASURE})(inWindow), [innerWidth, innerHeight], [scrollX, scrollY]])"
-"""As a text, which Playwright hands over 30 times as fast as the objects."""
+"""Returns a text, which Playwright hands over 30 times as fast as the objects."""
 T = TypeVar("T")
 _ACTING, _STILL = ((Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("acting.js", "still.js"))
 
@@ -77,7 +77,7 @@ class PageView:
     size: tuple[int, int]
     """Width and height of the picture in pixels."""
     address: str
-    """Without the host of a folder that is served here, whose port is another one each time."""
+    """Address without the host of a folder that is served here, whose port is another one each time."""
     ids: Mapping[NodeKey, int]
     """The browser's numbers -> ids of the row."""
     tab: int
@@ -95,10 +95,10 @@ class PageView:
         first; none: nobody knows."""
         places = {self.ids.get(NodeKey(self.tab, node), -1): place for place, node in enumerate(hit)}
         elements = tuple(
-            replace(one, is_positive=True, is_original=places[int(one.backend_node_id)] == 0)
-            if int(one.backend_node_id) in places
-            else one
-            for one in self.record.elements
+            replace(element, is_positive=True, is_original=places[int(element.backend_node_id)] == 0)
+            if int(element.backend_node_id) in places
+            else element
+            for element in self.record.elements
         )
         return to_row(replace(self.record, elements=elements, operation=operation or Operation("CLICK")))
 
@@ -290,7 +290,9 @@ class LiveSession:
         own = self.devtools.send("Target.getTargetInfo")["targetInfo"].get("browserContextId")
         for _ in range(TABS_MS // 50):
             targets = self._targets.send("Target.getTargets")["targetInfos"]
-            opened = [one for one in targets if one["type"] == "page" and one.get("browserContextId") == own]
+            opened = [
+                target for target in targets if target["type"] == "page" and target.get("browserContextId") == own
+            ]
             if len(opened) <= len(self.context.pages):
                 return
             self.page.wait_for_timeout(50)
@@ -337,7 +339,7 @@ class LiveSession:
         if not whole:
             _shift(tree, measured, scroll)
         numbers = {}
-        self.boxes = {} if whole else {one.backend_node_id: one.box for one in tree.walk() if one.tag and one.box}
+        self.boxes = {} if whole else {node.backend_node_id: node.box for node in tree.walk() if node.tag and node.box}
         for node in tree.walk():
             key = NodeKey(tab, node.backend_node_id)
             node.backend_node_id = self._numbers.setdefault(key, len(self._numbers) + 1)
@@ -366,7 +368,7 @@ def page_view(
         recorded={name: encode(value).decode() for name, value in made.items()},
     )  # fmt: skip
     nodes = made["accessibility_tree"].nodes
-    names = {one.id: (one.role, one.name) for one in reversed(nodes) if one.id is not None}
+    names = {node.id: (node.role, node.name) for node in reversed(nodes) if node.id is not None}
     return PageView(record, png, size, address, dict(numbers), tab, names)
 
 
@@ -394,7 +396,7 @@ def _shift(tree: Node, measured: Sequence[dict[str, Any]], scroll: Sequence[floa
     for node in tree.walk():
         if node.box is not None:
             node.box = Box(node.box.x - left, node.box.y - top, node.box.w, node.box.h)
-    for one in measured:
-        for rect in one["rects"]:
+    for element in measured:
+        for rect in element["rects"]:
             x, y, w, h = rect["box"]
             rect["box"] = [round(x - left, 2), round(y - top, 2), w, h]

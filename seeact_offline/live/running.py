@@ -109,7 +109,7 @@ class LiveRun:
 
     path: Path
     episodes: tuple[EpisodeLine, ...]
-    """In the order of the tasks, as far as the budget lasted."""
+    """Episodes in the order of the tasks, as far as the budget lasted."""
     results: LiveResults
     n_left: int
     """Tasks that the budget left over."""
@@ -118,7 +118,7 @@ class LiveRun:
     @property
     def n_failed(self) -> int:
         """Episodes that the browser or a server ended; the same command tries them again."""
-        return sum(one.end == ERROR for one in self.episodes)
+        return sum(episode.end == ERROR for episode in self.episodes)
 
 
 def browse(
@@ -143,7 +143,7 @@ def browse(
     cannot be used.
     """
     config, watch = (config or EvalConfig(concurrency=1)).changed(**options), watch or Watch()
-    pilot = {f"{_BUILTIN}{one}": one for one in (ORACLE, RANDOM, SUBMIT)}.get(str(config.model), "")
+    pilot = {f"{_BUILTIN}{builtin}": builtin for builtin in (ORACLE, RANDOM, SUBMIT)}.get(str(config.model), "")
     is_miniwob, web = source == MINIWOB, browser_options or BrowserOptions()
     _check(config, pilot, is_miniwob, seeds, unaided, confirm or ask_verdict, web, judged)
     asked = replace(config, model=f"{_BUILTIN}{ORACLE}") if pilot in (RANDOM, SUBMIT) else config
@@ -240,8 +240,8 @@ def _manifest(
         uuid.uuid4().hex, datetime.now(UTC).isoformat(timespec="seconds"), config.command, config.temperature,
         config.max_tokens, asked.get("base_url"), settings.asks_each,
     )  # fmt: skip
-    known = {"places": source, **own, **identity, **asked, "seed": config.seed, **limits}
-    return Manifest(identity=known, settings=shown, made=made)
+    full_identity = {"places": source, **own, **identity, **asked, "seed": config.seed, **limits}
+    return Manifest(identity=full_identity, settings=shown, made=made)
 
 
 class _Lane(Chromium):
@@ -350,7 +350,7 @@ class _Run:
         """Writes the files of finished episodes. `kept`: those asked for. `every`: those of earlier commands too, which
         stay."""
         folder, settings = self.paid.folder.path, self.manifest.settings
-        replace_text(folder / EPISODES, "".join(f"{msgspec.json.encode(one).decode()}\n" for one in every.values()))
+        replace_text(folder / EPISODES, "".join(f"{msgspec.json.encode(line).decode()}\n" for line in every.values()))
         # the trajectories of all episodes in one file, in their order
         parts = [path for name in every if ((path := folder / ATTEMPT / safe_name(name)) / LINES).is_file()]
         write_trajectories(folder, chain.from_iterable(map(read_trajectories, parts)))

@@ -1,5 +1,5 @@
-"""How each kind of agent is asked about a live page, by the grounding that asks it about recorded ones, and what its
-reply is to do.
+"""Asks each kind of agent about a live page, by the grounding that asks it about recorded ones, and reads its reply as
+acts in the browser.
 
 A window's row holds what the window shows, so that the grounding sees one view, and the page itself is scrolled;
 SeeAct's strategies are shown the whole page. The past is lived: web agents' dialogues hold their own turns, the others
@@ -93,11 +93,13 @@ def speaker_of(grounding: Grounding, has_further: bool = False) -> Speaker:
 def place_of(move: Move, view: PageView) -> Box | None:
     """The box of the element that a move names, or its point, without a size, in pixels of the view's picture; None for
     neither."""
-    deed = next((one for one in move.deeds if one.point is not None or one.node is not None), None)
+    deed = next(
+        (candidate for candidate in move.deeds if candidate.point is not None or candidate.node is not None), None
+    )
     if deed is None:
         return None
     number = None if deed.node is None else str(view.ids.get(deed.node))
-    box = next((one.box for one in view.record.elements if one.backend_node_id == number), None)
+    box = next((element.box for element in view.record.elements if element.backend_node_id == number), None)
     return box or (None if deed.point is None else Box(*deed.point, 0, 0))
 
 
@@ -153,8 +155,8 @@ class WebSpeaker:
             extra["enter"] = True
         text = act.text or ""
         deed = Deed(act.kind, point, node, text, extra)
-        said = self._web.grammar.write(act)
-        return Move(reply, (deed,), said, thought_of(reply), answer, element)
+        action = self._web.grammar.write(act)
+        return Move(reply, (deed,), action, thought_of(reply), answer, element)
 
     def can_say(self, act: Act) -> bool:
         return _has_words(self._web.agent, act)
@@ -212,8 +214,8 @@ class PointSpeaker(Speaker):
         if answer.failure is None:
             element, answer = landed(prepared.step, prepared.page, answer)
             self._last_click = answer.place if answer.op == "CLICK" else None
-        said = "; ".join(map(_words, deeds))
-        return Move(reply, _joined(deeds), said, "", answer, element)
+        action = "; ".join(map(_words, deeds))
+        return Move(reply, _joined(deeds), action, "", answer, element)
 
     def can_say(self, act: Act) -> bool:
         return _has_words(self._agent, act)
@@ -248,8 +250,8 @@ class ElementSpeaker(Speaker):
         node = None if decision.element_id is None else view.node(decision.element_id)
         point = None if node else result.point
         deed = Deed(kinds.get(decision.op, "click"), point, node, decision.value)  # type: ignore[arg-type]
-        said = f"{decision.op}{f': {decision.value}' if decision.value else ''}"
-        move = Move(reply, (deed,), said, "", answer, decision.element_id)
+        action = f"{decision.op}{f': {decision.value}' if decision.value else ''}"
+        move = Move(reply, (deed,), action, "", answer, decision.element_id)
         # as SeeAct tells it
         return replace(move, said=" ".join(history_line(view, move).split()))
 
@@ -275,9 +277,9 @@ class _Saying(Model):
 def _further_act(result: GroundingResult) -> Act | None:
     """The first of the groups' answers that presses Enter or ends, where no element was decided on."""
     for group in result.groups:
-        found = _FURTHER.search(action_field(group.replies[-1])) if group.replies else None
-        if found is not None:
-            return Act("stop") if found["end"] else Act("press", None, "Enter")
+        match = _FURTHER.search(action_field(group.replies[-1])) if group.replies else None
+        if match is not None:
+            return Act("stop") if match["end"] else Act("press", None, "Enter")
     return None
 
 
@@ -287,7 +289,7 @@ def history_line(view: PageView, move: Move) -> str:
     if move.element is None or not answer.op:
         return move.said
     role, name = view.names.get(move.element, ("", ""))
-    element = next((one for one in view.record.elements if one.backend_node_id == move.element), None)
+    element = next((candidate for candidate in view.record.elements if candidate.backend_node_id == move.element), None)
     value = f": {answer.value}" if answer.value else ""
     return f"[{role or (element.tag if element else '')}]  {name[:80]} -> {answer.op}{value}"
 

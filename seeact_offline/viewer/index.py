@@ -71,7 +71,11 @@ def tasks_json(keys: Iterable[StepKey], texts: Mapping[str, str]) -> dict[str, A
     """Each task once, and for each step the place of its task. `texts`: the task of each `annotation_id`."""
     tasks = _coded(key.annotation_id for key in keys)
     ids = tasks["values"]
-    return {"annotation_ids": ids, "texts": [texts.get(one, "") for one in ids], "row": tasks["row"]}
+    return {
+        "annotation_ids": ids,
+        "texts": [texts.get(annotation_id, "") for annotation_id in ids],
+        "row": tasks["row"],
+    }
 
 
 def _run(entry: RunEntry) -> dict[str, Any]:

@@ -86,7 +86,10 @@ class Site(StepSite):
         return {
             "index.json": lambda: state.index,
             CHECKS: lambda: self._checked(state),
-            "replies.json": lambda: _replies(state),
+            # what the list searches
+            "replies.json": lambda: {
+                name: [_reply_text(entry.run, key) for entry in state.entries] for name, key in state.keys.items()
+            },
         }
 
     def open_step(self, key: StepKey) -> StepFiles:
@@ -213,12 +216,8 @@ def _check(entry: RunEntry) -> dict[str, Any] | None:
     }
 
 
-def _replies(state: _State) -> dict[str, list[str]]:
-    """The replies of all runs to each step, by its name: what the list searches."""
-    return {name: [_said(entry.run, key) for entry in state.entries] for name, key in state.keys.items()}
-
-
-def _said(run: RunSnapshot, key: StepKey) -> str:
+def _reply_text(run: RunSnapshot, key: StepKey) -> str:
+    """The replies of a run to a step; empty where it has none."""
     prediction = _prediction(run, key)
     return "" if prediction is None else "\n".join(reply for group in prediction.groups for reply in group.replies)
 

@@ -1,4 +1,4 @@
-"""Whole tasks as the viewer reads them: trajectories, and what judges, people and programs say of each."""
+"""Whole tasks as the viewer reads them: trajectories, and the verdicts of judges, people and programs on each."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class WholeTask:
-    """A trajectory of one of the folders, and what is said of it."""
+    """A trajectory of one of the folders, with the verdicts on it."""
 
     folder: int
     trajectory: Trajectory
@@ -134,7 +134,10 @@ def read_whole_tasks(folders: Sequence[Path]) -> WholeTasks:
     problems: dict[str, str] = {}
     for folder in [path for path in folders if not is_judged(path)]:
         try:
-            groups[folder.resolve()] = _opened(folder, folder.resolve().name)
+            trajectories = {trajectory.id: trajectory for trajectory in _trajectories(folder)}
+            run = folder if (folder / EPISODES).is_file() else None
+            lines, is_bundled, name = _episode_lines(folder), _is_bundled(folder), folder.resolve().name
+            groups[folder.resolve()] = _Group(name, trajectories, lines, run, is_bundled, is_named=True)
         except InputError as error:
             problems[str(folder)] = f"cannot be shown: {error}"
     for folder in [path for path in folders if is_judged(path)]:
@@ -152,14 +155,10 @@ def read_whole_tasks(folders: Sequence[Path]) -> WholeTasks:
         raise InputError("runs", sentence=next(f"{name} {why}" for name, why in problems.items()))
     listed = list(groups.values())
     tasks = [task for place, group in enumerate(listed) for task in _tasks(place, group, _names(listed))]
-    return WholeTasks(_numbered(listed), tuple(tasks), problems, all(group.is_bundled for group in listed))
-
-
-def _opened(folder: Path, name: str) -> _Group:
-    """A folder of trajectories that is named. Raises InputError."""
-    trajectories = {trajectory.id: trajectory for trajectory in _trajectories(folder)}
-    run = folder if (folder / EPISODES).is_file() else None
-    return _Group(name, trajectories, _episode_lines(folder), run, _is_bundled(folder), is_named=True)
+    names = [group.name for group in listed]
+    # a number where several folders have the same name
+    numbered = [f"{name} ({place})" if names.count(name) > 1 else name for place, name in enumerate(names, 1)]
+    return WholeTasks(tuple(numbered), tuple(tasks), problems, all(group.is_bundled for group in listed))
 
 
 def _trajectories(folder: Path) -> Iterator[Trajectory]:
@@ -260,7 +259,7 @@ def _is_bundled(folder: Path) -> bool:
     return settings.get("places") == SITES or settings.get("dataset") == SAMPLE
 
 
-# --- what is said of a task ---
+# --- the verdicts on a task ---
 
 
 def _tasks(place: int, group: _Group, names: Mapping[tuple[str, str, str], str]) -> Iterator[WholeTask]:
@@ -276,11 +275,14 @@ def _tasks(place: int, group: _Group, names: Mapping[tuple[str, str, str], str])
         problem = ""
         if trajectory is None:
             trajectory, problem = Trajectory(name, some[0].task or name, "", agent=some[0].agent), MISSING
-        elif any(judgement.digest for judgement in some) and trajectory_digest(trajectory) not in {
-            judgement.digest for judgement in some
-        }:
-            problem = CHANGED
-        opinions = [*_own(trajectory, labels.get(name, [])), *(_of_judge(judgement, names) for judgement in some)]
+        else:
+            digests = {judgement.digest for judgement in some}
+            if any(digests) and trajectory_digest(trajectory) not in digests:
+                problem = CHANGED
+        opinions = _own(trajectory, labels.get(name, []))
+        for judgement in some:
+            judge = names[judgement.judge, judgement.model, judgement.k]
+            opinions.append(Opinion(judge, judgement.verdict, "model", False, judgement.detail, judgement))
         line = group.lines.get(name)
         run = group.run if line is not None and line.end != ERROR else None
         yield WholeTask(place, trajectory, tuple(opinions), line, problem, run)
@@ -307,17 +309,6 @@ def _own(trajectory: Trajectory, labels: Sequence[Judgement]) -> list[Opinion]:
     return sorted(opinions, key=lambda opinion: not opinion.is_label)
 
 
-def _of_judge(judgement: Judgement, names: Mapping[tuple[str, str, str], str]) -> Opinion:
-    return Opinion(
-        names[judgement.judge, judgement.model, judgement.k],
-        judgement.verdict,
-        "model",
-        False,
-        judgement.detail,
-        judgement,
-    )
-
-
 def _names(groups: Sequence[_Group]) -> dict[tuple[str, str, str], str]:
     """(judge, model, k) -> the judge's name, with model and k where the judge has several of them."""
     all_kinds = {(judgement.judge, judgement.model, judgement.k) for group in groups for judgement in group.judgements}
@@ -331,12 +322,6 @@ def _names(groups: Sequence[_Group]) -> dict[tuple[str, str, str], str]:
         ]
         names[judge, model, k] = ", ".join(parts)
     return names
-
-
-def _numbered(groups: Sequence[_Group]) -> tuple[str, ...]:
-    """Each folder's name, with a number where several have the same."""
-    names = [group.name for group in groups]
-    return tuple(f"{name} ({place})" if names.count(name) > 1 else name for place, name in enumerate(names, 1))
 
 
 # --- folders by what they hold ---
@@ -367,7 +352,11 @@ class SortedFolders:
 
 
 def sort_folders(paths: Iterable[Path]) -> SortedFolders:
-    """Sorts the folders that these are or hold, each in its order."""
+    """Sorts the folders that these are or hold, each in its order.
+
+    >>> sort_folders([Path("nowhere")]).problems
+    ('nowhere cannot be shown: there is no such folder',)
+    """
     runs, whole_tasks, problems = [], [], []
     for path in paths:
         folders = list(_known_folders(path, DEEPEST))
