@@ -100,11 +100,7 @@ def live_tasks(
 ) -> list[TaskScript]:
     """The tasks of a source that the configuration selects, in the order of their scripts. `allowed`: origins that the
     user named. `is_recorded`: only tasks with recorded acts will do. Raises InputError for a source without tasks, and
-    for a task that cannot be acted on.
-
-    >>> live_tasks("sites", EvalConfig(split="test_task", limit=1))[0].task
-    'Allow only necessary cookies, then spend Club Ave miles on the cheapest airport reward.'
-    """
+    for a task that cannot be acted on."""
     if source == BUNDLED:
         every = [task for name in site_names() for task in site_tasks(name)]
     elif Path(source).is_file():

@@ -75,11 +75,11 @@ class ModelCaptioner:
 
     async def captions(self, prepared: PreparedStep, session: Session) -> Captions:
         pictures = await in_thread(pictures_of, prepared)
-        distinct = {one.key: one for one in pictures.values()}
+        distinct = {picture.key: picture for picture in pictures.values()}
         # the same wherever a picture stands: neither step nor place is a part of a request
         requests = [
-            Request((Message("user", PROMPT, one),), StepKey(PICTURE, key), 0, 1, (), for_second=True)
-            for key, one in distinct.items()
+            Request((Message("user", PROMPT, picture),), StepKey(PICTURE, key), 0, 1, (), for_second=True)
+            for key, picture in distinct.items()
         ]
         asked = [call_model(session.model, request, "") for request in requests]
         answers = dict(zip(distinct, await asyncio.gather(*asked, return_exceptions=True), strict=True))
@@ -92,7 +92,7 @@ class ModelCaptioner:
             if isinstance(answer, BaseException) and not (isinstance(answer, CallError) and answer.answered):
                 raise answer
         texts = {key: answer.text for key, answer in answers.items() if isinstance(answer, Completion)}
-        return {node: texts[one.key] for node, one in pictures.items() if one.key in texts}
+        return {node: texts[picture.key] for node, picture in pictures.items() if picture.key in texts}
 
 
 class PagePart:
@@ -112,15 +112,15 @@ def pictures_of(prepared: PreparedStep) -> dict[str, PagePart]:
     """The pictures of a page that have a box of some size, by the `backend_node_id` of the `img`. Raises RowError."""
     scene = Scene(prepared.step, prepared.page, prepared.picture)
     width, height = scene.size
-    found = {}
-    for one in scene.elements:
-        if one.tag != "img" or one.box is None:
+    pictures = {}
+    for element in scene.elements:
+        if element.tag != "img" or element.box is None:
             continue
-        left, top = max(0, round(one.box.x)), max(0, round(one.box.y))
-        right, bottom = min(width, round(one.box.right)), min(height, round(one.box.bottom))
+        left, top = max(0, round(element.box.x)), max(0, round(element.box.y))
+        right, bottom = min(width, round(element.box.right)), min(height, round(element.box.bottom))
         if min(right - left, bottom - top) >= SMALLEST_SIDE:
-            found[one.id] = PagePart(scene.picture.crop(CropBox(left, top, right, bottom)))
-    return found
+            pictures[element.id] = PagePart(scene.picture.crop(CropBox(left, top, right, bottom)))
+    return pictures
 
 
 def captioning_model(given: Any) -> Any:

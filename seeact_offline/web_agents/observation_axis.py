@@ -17,9 +17,9 @@ def observation_variants(config: EvalConfig, observations: Sequence[str] = ()) -
     captions. Raises InputError where none does."""
     observations = observations or OBSERVATION.choices
     captions = ("captions", "captions_base_url")
-    given = next((name for name in captions if config.own(name) is not None), None)
-    if given and not any("captions" in observation for observation in observations):
-        raise InputError(given, sentence=f"`{given}` needs an observation that shows captions, such as tree+captions")
+    option = next((name for name in captions if config.own(name) is not None), None)
+    if option and not any("captions" in observation for observation in observations):
+        raise InputError(option, sentence=f"`{option}` needs an observation that shows captions, such as tree+captions")
     return [
         Variant(
             observation,

@@ -1,5 +1,5 @@
-"""Observations of web agents: what a window onto a recorded page shows, what each label in it stands for, and a page
-window by window.
+"""Observations of web agents: the content of a window onto a recorded page, the meaning of each label in it, and a
+page window by window.
 
 WebVoyager sees a marked window with a list of texts, or a tree; VisualWebArena one of five observations; OpenWebVoyager
 a tree beside the plain window. Marks and trees are those of `marks` and `trees`, with the fall-backs of `screen_page`.
@@ -69,7 +69,7 @@ class Label:
     place: Point | None
     """The place that an action on it points at, in pixels of the page; None for what has no box."""
     words: str = ""
-    """Its line of the observation without the label, where lines tell what there is."""
+    """Line of the observation without the label, where lines tell what there is."""
     is_shown: bool = True
     """False: it can be neither seen nor read, though an action may name it."""
     is_cut: bool = False
@@ -107,13 +107,16 @@ class Scene:
         self.address, self.title, self.fall_backs = screen.address, screen.title, screen.fall_backs
         self._alts: dict[str, str] = {}
         if captions is not None:
-            pictures = (one for one in screen.elements if one.tag == "img")
+            pictures = (element for element in screen.elements if element.tag == "img")
             self._alts = {
-                one.id: trees.caption_text(one.attributes.get("alt", ""), captions.get(one.id)) for one in pictures
+                element.id: trees.caption_text(element.attributes.get("alt", ""), captions.get(element.id))
+                for element in pictures
             }
         self.elements = tuple(
-            replace(one, attributes={**one.attributes, "alt": self._alts[one.id]}) if one.id in self._alts else one
-            for one in screen.elements
+            replace(element, attributes={**element.attributes, "alt": self._alts[element.id]})
+            if element.id in self._alts
+            else element
+            for element in screen.elements
         )
 
     @cached_property
@@ -131,7 +134,7 @@ class Scene:
     @cached_property
     def _boxes(self) -> dict[str, Box]:
         # the first of those that share an id is not a part of it
-        return {one.id: one.box for one in reversed(self.elements) if one.box is not None}
+        return {element.id: element.box for element in reversed(self.elements) if element.box is not None}
 
     def crop(self, window: Rectangle) -> Crop:
         return self.picture.crop(CropBox(*window))
@@ -142,9 +145,9 @@ Observe = Callable[[Scene, Rectangle], Observation]
 
 def observe_webvoyager(scene: Scene, window: Rectangle) -> Observation:
     """WebVoyager's marked window and list of texts."""
-    found = marks.webvoyager(scene.elements, window)
-    picture = MarkedWindow(scene.crop(window), found, marks.draw_webvoyager)
-    return Observation(window, marks.webvoyager_list(found), picture, _labels_of(found, window))
+    window_marks = marks.webvoyager(scene.elements, window)
+    picture = MarkedWindow(scene.crop(window), window_marks, marks.draw_webvoyager)
+    return Observation(window, marks.webvoyager_list(window_marks), picture, _labels_of(window_marks, window))
 
 
 def observe_webvoyager_text(scene: Scene, window: Rectangle) -> Observation:
@@ -169,11 +172,11 @@ def observe_open(scene: Scene, window: Rectangle) -> Observation:
 
 def observe_som(scene: Scene, window: Rectangle) -> Observation:
     """VisualWebArena's marked window and list; the tree in place of an empty list, as released."""
-    found = marks.visualwebarena(scene.elements, window)
-    text = marks.visualwebarena_list(found) or trees.print_arena(scene.tree, _box(window)).text
-    picture = MarkedWindow(scene.crop(window), found, marks.draw_visualwebarena)
+    window_marks = marks.visualwebarena(scene.elements, window)
+    text = marks.visualwebarena_list(window_marks) or trees.print_arena(scene.tree, _box(window)).text
+    picture = MarkedWindow(scene.crop(window), window_marks, marks.draw_visualwebarena)
     shown = scene.cut(text, trees.MAX_TOKENS)
-    return Observation(window, shown, picture, _labels_of(found, window), shown != text)
+    return Observation(window, shown, picture, _labels_of(window_marks, window), shown != text)
 
 
 def observe_tree(scene: Scene, window: Rectangle) -> Observation:
@@ -202,12 +205,12 @@ def _box(window: Rectangle) -> Box:
     return Box(left, top, right - left, bottom - top)
 
 
-def _labels_of(found: Sequence[Mark], window: Rectangle) -> dict[str, Label]:
+def _labels_of(window_marks: Sequence[Mark], window: Rectangle) -> dict[str, Label]:
     return {
         str(mark.label): Label(
             mark.element_id, (mark.center[0] + window[0], mark.center[1] + window[1]), is_shown=mark.is_drawn
         )
-        for mark in found
+        for mark in window_marks
         if mark.label is not None
     }
 
@@ -227,7 +230,7 @@ def _labels_in(printed: TreeText, text: str) -> dict[str, Label]:
 
 @dataclass(frozen=True, slots=True)
 class WebAgent:
-    """A web agent: its window and language, what it is shown, and how its dialogue is led."""
+    """A web agent: its window, language and observations, and the rules of its dialogue."""
 
     agent: Agent
     grammar: Grammar
@@ -276,7 +279,7 @@ class PageWindows:
         self.scene, self.step = scene, scene.step
         self._web, self._observe = web, observe
         self._boxes = elements(scene.step, scene.page)
-        self._tags = {one.backend_node_id: one.tag for one in scene.step.candidates}
+        self._tags = {candidate.backend_node_id: candidate.tag for candidate in scene.step.candidates}
         self._seen: dict[int, SeenWindow] = {}
         self._last = max(0, scene.size[1] - web.agent.view.size[1])
 
@@ -294,7 +297,7 @@ class PageWindows:
             width, height = self._web.agent.view.size
             window = (0, top, min(width, self.scene.size[0]), min(top + height, self.scene.size[1]))
             shown = self._observe(self.scene, window)
-            leads = {name: self._lead(one) for name, one in shown.labels.items() if one.is_shown or one.is_cut}
+            leads = {name: self._lead(label) for name, label in shown.labels.items() if label.is_shown or label.is_cut}
             self._seen[top] = SeenWindow(shown, leads)
         return self._seen[top]
 
@@ -322,7 +325,7 @@ class PageWindows:
             labels = seen.shown.labels
             right = [name for name, node in seen.leads.items() if node in positives]
             # a label of its own comes before one of what merely lies at its place
-            right = sorted(right, key={name: one.id not in positives for name, one in labels.items()}.__getitem__)
+            right = sorted(right, key={name: label.id not in positives for name, label in labels.items()}.__getitem__)
             if shown := next((name for name in right if labels[name].is_shown), None):
                 return Target(n_scrolls, seen, shown)
             cause = "target_cut_off" if right else cause

@@ -100,8 +100,8 @@ def _filled(parents: Sequence[int], boxes: Sequence[Box | None]) -> list[Box | N
     for at in range(len(filled) - 1, 0, -1):
         box, above = filled[at], boxes[parents[at]]
         if box is not None and above is None:
-            known = filled[parents[at]]
-            filled[parents[at]] = box if known is None else Box.around((box, known))
+            union = filled[parents[at]]
+            filled[parents[at]] = box if union is None else Box.around((box, union))
     for at, box in enumerate(filled):
         if box is None and parents[at] >= 0:
             filled[at] = filled[parents[at]]
@@ -117,7 +117,9 @@ def _assembled(entries: Sequence[_Entry], taken: Iterable[str]) -> TreeNode:
         below[entry.parent].append(at)
     ids = chain(taken, (entry.id for entry in entries))
     # a longer one is never reached, and Python reads none of 4,300 digits
-    number = max((int(one) for one in ids if one and one.isdecimal() and len(one) < 20), default=0)
+    number = max(
+        (int(entry_id) for entry_id in ids if entry_id and entry_id.isdecimal() and len(entry_id) < 20), default=0
+    )
     for entry in entries:
         if entry.id is None:
             number += 1
@@ -287,11 +289,9 @@ class _PageTree:
 
     def _role(self, number: int, is_in_section: bool) -> str:
         """Empty for none."""
-        given = (self._get(number, "role") or self._get(number, "aria_role")).lower().split()
-        if known := next((role for role in given if role in _ARIA_ROLES), ""):
-            return {"none": "", "presentation": "", "generic": "", "img": "image", "directory": "list"}.get(
-                known, known
-            )
+        words = (self._get(number, "role") or self._get(number, "aria_role")).lower().split()
+        if role := next((role for role in words if role in _ARIA_ROLES), ""):
+            return {"none": "", "presentation": "", "generic": "", "img": "image", "directory": "list"}.get(role, role)
         tag = self._nodes[number].tag
         if tag == "input":
             return _INPUT_ROLES.get(self._input_type(number), "textbox")
@@ -306,7 +306,9 @@ class _PageTree:
 
     def _name(self, number: int, role: str) -> str:
         node = self._nodes[number]
-        referred = [self._by_id[one] for one in self._get(number, "aria_labelledby").split() if one in self._by_id]
+        referred = [
+            self._by_id[html_id] for html_id in self._get(number, "aria_labelledby").split() if html_id in self._by_id
+        ]
         if name := " ".join(self._content(n, self._nodes[n].end) for n in referred) or self._get(number, "aria_label"):
             return name
         if not role:

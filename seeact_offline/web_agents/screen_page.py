@@ -1,5 +1,5 @@
-"""A recorded row as the page that a web agent sees: its elements with their places and looks, and what stands in for
-what the row lacks."""
+"""A recorded row as the page that a web agent sees: its elements with their places and looks, and stand-ins for what
+the row lacks."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class ScreenElement:
     visibility: str = "visible"
     """Computed value in CSS's words."""
     has_onclick: bool = False
-    """It has a handler property `onclick`."""
+    """True if it has a handler property `onclick`."""
 
     @property
     def box(self) -> Box | None:
@@ -142,7 +142,11 @@ def screen_of(step: Step, page: Page) -> Screen:
     nodes = list(page.nodes())
     measured = _Measured.of_candidates(step, nodes) if layout is None else _Measured.of_layout(layout, nodes)
     # the browser takes every label for clickable
-    clickable = {one.backend_node_id for one in step.candidates if one.is_clickable and one.tag.lower() != "label"}
+    clickable = {
+        candidate.backend_node_id
+        for candidate in step.candidates
+        if candidate.is_clickable and candidate.tag.lower() != "label"
+    }
     elements: list[ScreenElement] = []
     names: list[str] = []
     places: dict[int, int] = {}
@@ -156,7 +160,7 @@ def screen_of(step: Step, page: Page) -> Screen:
             tag=node.tag.lower(),
             parent=places.get(node.parent),
             attributes=_attributes(node, is_clickable),
-            text="".join(one.text for one in nodes[i : node.end] if one.tag == TEXT),
+            text="".join(inner.text for inner in nodes[i : node.end] if inner.tag == TEXT),
             has_onclick=is_clickable,
         )
         elements.append(measured.looks.get(node.backend_node_id, _NOTHING).on(bare))
@@ -209,20 +213,21 @@ class _Measured:
     def of_layout(cls, layout: Layout, page: Sequence[PageNode]) -> _Measured:
         tags = {node.backend_node_id: node.tag for node in page}
         looks = {
-            one.id: _Look(tuple(rect.box for rect in one.rects), one.cursor, one.visibility) for one in layout.elements
+            element.id: _Look(tuple(rect.box for rect in element.rects), element.cursor, element.visibility)
+            for element in layout.elements
         }
         owners: dict[str, str] = {}
         parts: dict[str, list[str]] = {}
         last = ""
-        for one in layout.elements:
-            if one.id in tags:
-                last = one.id
+        for element in layout.elements:
+            if element.id in tags:
+                last = element.id
                 continue
-            owners[one.id] = last
+            owners[element.id] = last
             around = looks.get(last, _NOTHING).rects
-            if tags.get(last) == "svg" and Box.around(around).contains(*Box.around(looks[one.id].rects).center):
-                parts.setdefault(last, []).append(one.id)
-        tops = {one.id: tuple(rect.on_top for rect in one.rects) for one in layout.elements}
+            if tags.get(last) == "svg" and Box.around(around).contains(*Box.around(looks[element.id].rects).center):
+                parts.setdefault(last, []).append(element.id)
+        tops = {element.id: tuple(rect.on_top for rect in element.rects) for element in layout.elements}
         return cls(looks, tops=tops, owners=owners, icon_parts=parts)
 
     def with_tops(self, elements: Sequence[ScreenElement], names: Sequence[str]) -> list[ScreenElement]:
@@ -239,7 +244,7 @@ class _Measured:
 
     @classmethod
     def of_candidates(cls, step: Step, nodes: Sequence[PageNode]) -> _Measured:
-        boxes = {one.backend_node_id: one.box for one in step.candidates if one.box is not None}
+        boxes = {candidate.backend_node_id: candidate.box for candidate in step.candidates if candidate.box is not None}
         hidden = _hidden_options(nodes, boxes)
         around = _boxes_around(nodes, boxes, hidden)
         looks = {name: _Look((box,)) for name, box in (boxes | around).items() if name not in hidden}
@@ -261,24 +266,24 @@ def _attributes(node: PageNode, is_clickable: bool) -> dict[str, str]:
 
 def _hidden_options(nodes: Sequence[PageNode], boxes: Mapping[str, Box]) -> set[str]:
     """The elements in a list that have its box."""
-    found = set()
+    hidden = set()
     for i, node in enumerate(nodes):
         box = boxes.get(node.backend_node_id)
         if node.tag.lower() in _LISTS and box is not None:
-            inside = (one.backend_node_id for one in nodes[i + 1 : node.end])
-            found |= {name for name in inside if boxes.get(name) == box}
-    return found
+            inside = (entry.backend_node_id for entry in nodes[i + 1 : node.end])
+            hidden |= {name for name in inside if boxes.get(name) == box}
+    return hidden
 
 
 def _boxes_around(nodes: Sequence[PageNode], boxes: Mapping[str, Box], hidden: set[str]) -> dict[str, Box]:
     """The boxes around what is inside of the elements that have none."""
     inside: dict[int, list[Box]] = {}
-    found: dict[str, Box] = {}
+    around: dict[str, Box] = {}
     for i in range(len(nodes) - 1, -1, -1):
         name = nodes[i].backend_node_id
         box = boxes.get(name)
         if box is None and i in inside:
-            box = found[name] = Box.around(inside[i])
+            box = around[name] = Box.around(inside[i])
         if box is not None and name not in hidden:
             inside.setdefault(nodes[i].parent, []).append(box)
-    return found
+    return around

@@ -25,7 +25,7 @@ class TreeNode:
     """One node of an accessibility tree, or of a page's HTML, with all below it."""
 
     id: str
-    """Its `backend_node_id`, which is what is printed."""
+    """`backend_node_id` of the node, which is printed."""
     role: str | None
     name: str | None = ""
     properties: tuple[tuple[str, Value], ...] = ()
@@ -74,8 +74,9 @@ class TreeText:
 MAX_TOKENS = 3_840
 """Most tokens of VisualWebArena's observations."""
 
-# --- which nodes a window shows ---
+# --- nodes that a window shows ---
 
+# the released codes' own, though they do not mean a share of the box (see above)
 ARENA_THRESHOLD = 0.6
 OPEN_THRESHOLD = 0.8
 
@@ -101,7 +102,7 @@ _LEFT_OUT_BLANK = frozenset({
     "listitem",
 })  # fmt: skip
 _STATIC_TEXT = re.compile(r"\[\d+\] StaticText .(.*).")
-"""Without the quotes, and whatever stands where they would where properties follow."""
+"""Matches a line with a text, without its quotes, or whatever stands in their place where properties follow."""
 _STATIC_TEXT_IN_SINGLE_QUOTES = re.compile(r"\[\d+\] StaticText '([^']+)'")
 _PREVIOUS_LINES = 3
 
@@ -133,8 +134,8 @@ def _arena_lines(root: TreeNode, window: Box | None) -> Iterator[_Line]:
         node, depth = left.pop()
         is_valid = False
         if _is_shown(node, root, window, ARENA_THRESHOLD) and _is_printed(node):
-            said = " ".join([f"[{node.id}] {node.role} {node.name!r}", *_properties(node, _ARENA_IGNORED)])
-            yield _Line("\t" * depth + said, node, node.has_element, node.id)
+            line = " ".join([f"[{node.id}] {node.role} {node.name!r}", *_properties(node, _ARENA_IGNORED)])
+            yield _Line("\t" * depth + line, node, node.has_element, node.id)
             is_valid = node.has_element
         left.extend((child, depth + is_valid) for child in reversed(node.children))
 
@@ -198,8 +199,8 @@ def print_open(root: TreeNode, window: Box | None = None) -> TreeText:
         is_repeated = node.role in _SAID_ABOVE and name.strip() in above
         if is_shown and node.role not in (None, "gridcell") and name.strip() and not is_repeated:
             number = str(len(lines) + 1)
-            said = " ".join([f"[{number}] {node.role} {name!r}", *_properties(node, _OPEN_IGNORED)])
-            lines.append(_Line("\t" * depth + said, node, True, number))
+            line = " ".join([f"[{number}] {node.role} {name!r}", *_properties(node, _OPEN_IGNORED)])
+            lines.append(_Line("\t" * depth + line, node, True, number))
             depth, above = depth + 1, name
         left.extend((child, depth, above) for child in reversed(node.children))
     return _uncleaned(lines)
@@ -234,8 +235,8 @@ def print_html(root: TreeNode, window: Box | None = None) -> TreeText:
             attributes = " ".join(f'{name}="{" ".join(str(value).split())}"' for name, value in node.properties)
             value = " ".join((node.name or "").split())
             if attributes or value:
-                said = f"[{index}] <{node.role}{' ' * bool(attributes)}{attributes}> {value}"
-                lines.append(_Line("\t" * depth + said, node, True, str(index)))
+                line = f"[{index}] <{node.role}{' ' * bool(attributes)}{attributes}> {value}"
+                lines.append(_Line("\t" * depth + line, node, True, str(index)))
                 depth += 1
             index += 1
         left.extend((child, depth) for child in reversed(node.children))

@@ -25,7 +25,12 @@ from seeact_offline.replies.calls import closed
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """A language of actions."""
+    """A language of actions.
+
+    >>> act = GRAMMARS["webvoyager"].read("Thought: I search. Action: Type [3]; [Vienna]")[0]
+    >>> act.kind, act.place, act.text
+    ('type', '3', 'Vienna')
+    """
 
     name: str
     read: Callable[[str], list[Act]]
@@ -45,7 +50,7 @@ class Grammar:
 _ONE_LABEL = r"(?P<label>\d++)(?!\w|\.\d|\s*[,;&/]\s*\d++\s*[\])])"
 """Digits that stand for themselves: no part of a word, of a decimal number or of a list in brackets."""
 _NO_MORE = r"(?!\s*[,;&/]\s*\d)"
-"""Where nothing is typed, what follows a label is no other number."""
+"""Keeps another number from following a label where nothing is typed."""
 
 # --- WebVoyager and OpenWebVoyager ---
 
@@ -116,8 +121,8 @@ def _read_strictly(dialect: _Dialect, text: str) -> list[Act]:
     action = _STRICT_MARKS.split(text)[2].strip()
     for kind, pattern in dialect.strict:
         if match := re.search(pattern, action):
-            found = match.groupdict()
-            return [Act(kind, dialect.label(found.get("label")), found.get("text"))]
+            groups = match.groupdict()
+            return [Act(kind, dialect.label(groups.get("label")), groups.get("text"))]
     raise Unreadable(f"expected an action such as Click [3], got {action[:80]!r}")
 
 
@@ -156,13 +161,15 @@ def _begun(dialect: _Dialect, text: str, start: int, end: int) -> Act | None:
         match = begins.match(text, start, end)
         if match is None:
             continue
-        found = match.groupdict()
-        content, said = found.get("content"), found.get("text")
+        groups = match.groupdict()
+        content, act_text = groups.get("content"), groups.get("text")
         if content is not None:
             if kind == "type" and not content:
                 return None
-            said = _unwrapped(content, all_lines=kind == "answer")
-        return Act(kind, dialect.label(found.get("label")), said.lower() if kind == "scroll" and said else said)
+            act_text = _unwrapped(content, all_lines=kind == "answer")
+        return Act(
+            kind, dialect.label(groups.get("label")), act_text.lower() if kind == "scroll" and act_text else act_text
+        )
     return None
 
 
@@ -259,13 +266,13 @@ def _read_arena_strictly(text: str) -> list[Act]:
     match = closed(re.compile(_STRICT_ARGUMENTS[verb]), action) if verb in _STRICT_ARGUMENTS else None
     if match is None and verb != "stop":
         raise Unreadable(f"expected an action such as click [3], got {action[:80]!r}")
-    found = match.groupdict() if match else {}
-    said = found.get("text") or ""
+    groups = match.groupdict() if match else {}
+    act_text = groups.get("text") or ""
     if verb == "type":
-        said = said.replace("\t", " ") + "\n" * (found["enter"] == "1")
-        if bad := _UNTYPABLE.search(said):
+        act_text = act_text.replace("\t", " ") + "\n" * (groups["enter"] == "1")
+        if bad := _UNTYPABLE.search(act_text):
             raise Unreadable(f"{bad[0]!r} cannot be typed")
-    return [_arena_act(verb, found.get("label"), said)]
+    return [_arena_act(verb, groups.get("label"), act_text)]
 
 
 def _read_arena(text: str) -> list[Act]:
@@ -277,21 +284,27 @@ def _read_arena(text: str) -> list[Act]:
         match = re.match(_TOLERANT_ARGUMENTS[verb], candidate[begun.end() :], re.I | re.S) if begun else None
         if match is None:
             continue
-        found = match.groupdict()
-        label, said = found.get("label"), (found.get("text") or "").strip()
+        groups = match.groupdict()
+        label, act_text = groups.get("label"), (groups.get("text") or "").strip()
         if verb == "type":
-            last = said.rfind("[")
-            flag = _ENTER.fullmatch(said, last) if last >= 0 else None
-            said, enter = (said[:last].rstrip(), flag["enter"]) if flag else (said, "")
-            if not said and not enter:
+            last = act_text.rfind("[")
+            flag = _ENTER.fullmatch(act_text, last) if last >= 0 else None
+            act_text, enter = (act_text[:last].rstrip(), flag["enter"]) if flag else (act_text, "")
+            if not act_text and not enter:
                 continue
-            typed = said
+            typed = act_text
             # where the flag would be all that is typed, it is the text
-            said = said[1:-1] if said[:1] == "[" and said[-1:] == "]" else _unwrapped(said) if said else enter
-            said += "\n" * (enter != "0" or not typed)
+            act_text = (
+                act_text[1:-1]
+                if act_text[:1] == "[" and act_text[-1:] == "]"
+                else _unwrapped(act_text)
+                if act_text
+                else enter
+            )
+            act_text += "\n" * (enter != "0" or not typed)
         elif verb in ("press", "goto", "stop"):
-            said = _unwrapped(said)
-        return [_arena_act(verb, label and _number(label), said.lower() if verb == "scroll" else said)]
+            act_text = _unwrapped(act_text)
+        return [_arena_act(verb, label and _number(label), act_text.lower() if verb == "scroll" else act_text)]
     return _read_arena_strictly(text)
 
 
@@ -347,9 +360,9 @@ def remembered(act: Act, words: str = "") -> str:
     """VisualWebArena's line of the action before. `words`: what it named, as its line of a tree says. Raises ValueError
     as `Grammar.write`."""
     if act.place is not None and act.kind in (*CLICKS, "select", "type"):
-        said = f" [{act.text or ''}]" if act.kind == "type" else ""
+        typed = f" [{act.text or ''}]" if act.kind == "type" else ""
         verb = act.kind if act.kind in ("hover", "type") else "click"
-        return f"{verb} [{act.place}]{said} where [{act.place}]{f' is {words}' if words else ''}"
+        return f"{verb} [{act.place}]{typed} where [{act.place}]{f' is {words}' if words else ''}"
     if act.kind == "tab" and act.text not in ("new", "close"):
         return f"page_focus [{act.text}]"
     return _write_arena(act)

@@ -93,7 +93,7 @@ MOST_KEPT = 40
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _PastStep:
     """An earlier step as it is told."""
 
     seen: Observation
@@ -110,7 +110,7 @@ class Past:
 
     messages: tuple[Message, ...] = ()
     texts: tuple[str, ...] = ()
-    """Those that no window shows, in words."""
+    """Steps that no window shows, in words."""
     warning: str = ""
     """Stands before the first observation of this step."""
     n_without_thought: int = 0
@@ -128,12 +128,12 @@ class Turn:
     correction: str = ""
     last_action: str = ""
     outcome: str = ""
-    """What became of the last action besides what is seen, where it was lived."""
+    """Outcome of the last action besides what is seen, where it was lived."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedWindow:
-    """A question about one window, and what came back."""
+    """A question about one window, and its reply."""
 
     question: Question
     texts: tuple[str, ...]
@@ -171,12 +171,12 @@ class WebAgentGrounding(Grounding):
         self._captions: dict[StepKey, Captions] = {} if captioner is None else dict(captioner.known)
         self._tokenizer = tokenizer
         self.earlier = MOST_EARLIER if web.head else 1
-        self._kept: dict[StepKey, _Told | None] = {}
+        self._kept: dict[StepKey, _PastStep | None] = {}
         self._thoughts = thoughts
         self._examples = [
             message
-            for one in pack.examples
-            for message in (Message("user", one.user), Message("assistant", one.assistant))
+            for example in pack.examples
+            for message in (Message("user", example.user), Message("assistant", example.assistant))
         ]
 
     def questions(self, prepared: PreparedStep) -> list[Question]:
@@ -222,9 +222,9 @@ class WebAgentGrounding(Grounding):
                 following = self._next(windows, turn, asked)
                 if following is None:
                     break
-                said = answer if answer.failure in CORRECTED else replace(answer, failure=None)
+                recorded = answer if answer.failure in CORRECTED else replace(answer, failure=None)
                 session.replies.append(
-                    agent_reply(asked.question, asked.texts, said, self._agent, _shown(windows, seen))
+                    agent_reply(asked.question, asked.texts, recorded, self._agent, _shown(windows, seen))
                 )
                 turn = following
         except StepError as error:
@@ -239,12 +239,12 @@ class WebAgentGrounding(Grounding):
             notes["recovered"] += any(reply.failure in CORRECTED for reply in session.replies)
         last = agent_reply(asked.question, asked.texts, answer, self._agent, _shown(windows, seen))
         session.replies.append(replace(last, element_id=element))
-        told = {**self._captions.get(prepared.step.key, {})}
+        captions = {**self._captions.get(prepared.step.key, {})}
         return session.ended(
             decision(session.replies[-1]),
             point=answer.place,
             notes=nonzero_notes(**notes),
-            captions=told,
+            captions=captions,
             reachable=target.hits,
         )
 
@@ -284,20 +284,20 @@ class WebAgentGrounding(Grounding):
 
     def target(self, windows: PageWindows) -> Target:
         """The target with the ideal reply."""
-        found = windows.find()
-        if found.label is not None and found.n_scrolls < self._max_turns:
-            reply = self._ideal(windows.step, found.label)
-            answer = self._read(reply, found.seen.shown)[1]
-            if (answer.failure, answer.label) == (None, found.label):
-                return replace(found, reply=reply, hits=True)
+        target = windows.find()
+        if target.label is not None and target.n_scrolls < self._max_turns:
+            reply = self._ideal(windows.step, target.label)
+            answer = self._read(reply, target.seen.shown)[1]
+            if (answer.failure, answer.label) == (None, target.label):
+                return replace(target, reply=reply, hits=True)
         first = windows.at(0)
-        label = next((name for name, one in first.shown.labels.items() if one.is_shown), "0")
-        return replace(found, seen=first, reply=self._ideal(windows.step, label))
+        label = next((name for name, candidate in first.shown.labels.items() if candidate.is_shown), "0")
+        return replace(target, seen=first, reply=self._ideal(windows.step, label))
 
     def _ideal(self, step: Step, label: str) -> str:
         return self._agent.write(step.operation.op, step.operation.value, label, ANYWHERE)
 
-    # --- what is asked ---
+    # --- questions ---
 
     def _question(self, windows: PageWindows, target: Target | None, past: Past, turn: Turn) -> Question:
         seen = windows.at(turn.top)
@@ -342,23 +342,27 @@ class WebAgentGrounding(Grounding):
         """Dialogues tell all earlier steps; else the last one is told in a line."""
         n_untold = max(0, len(step.history) - len(step.earlier))
         earlier = list(zip(step.earlier, step.history[n_untold:], strict=False))
-        told = [(one.key, self._told(one), text) for one, text in earlier]
+        past_steps = [(before.key, self._past_step(before), text) for before, text in earlier]
         if not self.web.head:
             # the action with what it names, as VisualWebArena remembers it
             read = self.web.grammar.read
             lines = [
-                text if one is None else remembered(read(one.reply)[0], one.seen.labels[one.label].words)
-                for _, one, text in told
+                text
+                if past_step is None
+                else remembered(read(past_step.reply)[0], past_step.seen.labels[past_step.label].words)
+                for _, past_step, text in past_steps
             ]
             return Past(texts=tuple(lines or step.history[-1:]))
-        untold = step.history[:n_untold] + tuple(text for _, one, text in told if one is None)
+        untold = step.history[:n_untold] + tuple(text for _, past_step, text in past_steps if past_step is None)
         messages: list[Message] = []
         warning, n_without_thought = "", 0
-        for key, one, _ in told:
-            if one is None:
+        for key, past_step, _ in past_steps:
+            if past_step is None:
                 continue
-            messages.append(self._message(step.task, one.address, one.seen, not messages, untold, warning=warning))
-            reply, warning = one.reply, one.warning
+            messages.append(
+                self._message(step.task, past_step.address, past_step.seen, not messages, untold, warning=warning)
+            )
+            reply, warning = past_step.reply, past_step.warning
             if self._thoughts is not None and key in self._thoughts:
                 # the thought comes first in a reply
                 reply = reply.replace(THOUGHT, self._thoughts[key], 1)
@@ -367,22 +371,22 @@ class WebAgentGrounding(Grounding):
             messages.append(Message("assistant", self._pack.reply_prefix + reply))
         return Past(tuple(messages), untold, warning, n_without_thought)
 
-    def _told(self, step: Step) -> _Told | None:
+    def _past_step(self, step: Step) -> _PastStep | None:
         """None for one whose element no window shows, or whose row has a fault."""
         if step.key not in self._kept:
-            told = None
+            past_step = None
             with suppress(RowError):
                 if step.screenshot is not None and not step.faults:
                     before = PreparedStep(step, Page(step.cleaned_html), PagePicture(step.screenshot), ())
                     windows = self.windows(before)
-                    found = windows.find()
-                    if found.label is not None:
-                        reply = self._ideal(step, found.label)
-                        warning = self._warning(windows, found.seen, found.label)
-                        told = _Told(found.seen.shown, windows.scene.address, found.label, reply, warning)
+                    target = windows.find()
+                    if target.label is not None:
+                        reply = self._ideal(step, target.label)
+                        warning = self._warning(windows, target.seen, target.label)
+                        past_step = _PastStep(target.seen.shown, windows.scene.address, target.label, reply, warning)
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()
-            self._kept[step.key] = told
+            self._kept[step.key] = past_step
         return self._kept[step.key]
 
     def _warning(self, windows: PageWindows, seen: SeenWindow, label: str) -> str:
@@ -390,11 +394,11 @@ class WebAgentGrounding(Grounding):
         node = seen.leads[label]
         if self.web.correction != "alone" or windows.step.operation.op == "CLICK" or node is None:
             return ""
-        element = next(one for one in windows.scene.elements if one.id == node)
+        element = next(candidate for candidate in windows.scene.elements if candidate.id == node)
         kind = text_field_kind(element)
         return "" if kind in TEXT_FIELDS else NO_TEXT_FIELD.format(tag=element.tag, kind=kind or "none")
 
-    # --- what is answered ---
+    # --- answers ---
 
     def _read(self, text: str, seen: Observation) -> tuple[Act | None, Answer]:
         try:
@@ -422,11 +426,11 @@ class WebAgentGrounding(Grounding):
 
     def follow(self, turn: Turn, asked: AskedWindow, correction: str, top: int = 0, outcome: str = "") -> Turn:
         """The turn after one that was asked. `correction`: the words that follow what could not be read; empty for
-        none. `outcome`: what became of the action besides what the next view shows."""
+        none. `outcome`: the action's outcome besides what the next view shows."""
         question, texts = asked.question, asked.texts
         shown = Message("user", question.turns[0], question.pictures[0])
-        said = Message("assistant", question.reply_prefix + texts[-1])
-        following = Turn(turn.index + 1, top, (*turn.said, shown, said), correction, outcome=outcome)
+        reply = Message("assistant", question.reply_prefix + texts[-1])
+        following = Turn(turn.index + 1, top, (*turn.said, shown, reply), correction, outcome=outcome)
         if self.web.correction != "last action":
             return following
         act, label = asked.act, asked.seen.labels.get(asked.answer.label or "")
@@ -454,7 +458,7 @@ def _shown(windows: PageWindows, seen: Observation) -> Shown:
 
 def _clip_open(messages: Sequence[Message], strict: bool) -> tuple[Message, ...]:
     """Clips as OpenWebVoyager does; pictures travel beside the texts, which need no places for them."""
-    return tuple(replace(one, text=one.text.replace(f" {IMAGE}", "")) for one in clip_open(messages))
+    return tuple(replace(message, text=message.text.replace(f" {IMAGE}", "")) for message in clip_open(messages))
 
 
 WEB_AGENTS: Mapping[str, WebAgent] = {
@@ -500,7 +504,7 @@ def read_thoughts(run: Path) -> dict[StepKey, str]:
 
 
 def _open(web: WebAgent, inputs: StrategyInputs) -> StrategyInstance:
-    """Raises InputError."""
+    """The strategy with its options. Raises InputError for options that do not go together."""
     own = inputs.own
     if own["max_turns"] < 1:
         raise InputError("max_turns", "at least 1", str(own["max_turns"]))
@@ -592,6 +596,6 @@ NOTES: Mapping[str, str] = {
     "strict_id_hit": "the element named, whatever lies at its place, is a positive",
     CUT_BY_WORDS: "an observation was cut by words, as the model's tokenizer is not known or not on this machine",
     "lenient_hit": "the element named is a positive, around or inside of one, or has its centre in the box of one",
-    **{name: said for name, said in FALL_BACKS.items() if name not in OF_EVERY_ROW},
+    **{name: meaning for name, meaning in FALL_BACKS.items() if name not in OF_EVERY_ROW},
 }
 """Everything that web agents count beside failures."""

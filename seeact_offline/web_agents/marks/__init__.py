@@ -1,5 +1,4 @@
-"""Set-of-mark observations of web agents: which elements of a page are marked, what is listed of them, and the marked
-picture.
+"""Set-of-mark observations of web agents: the marked elements of a page, the list of them, and the marked picture.
 
 The rules are those of MinorJerry/WebVoyager 5a78967 (2024-03-04), `utils.py`, with boxes of one fixed colour, and of
 web-arena-x/visualwebarena 89f5af2 (2024-11-08), `browser_env/processors.py`, where a script writes a table of elements
@@ -44,7 +43,7 @@ class Mark:
     center: Point
     """The place that an action on the mark points at."""
     entry: str
-    """Its entry in the list beside the picture; empty for none."""
+    """Entry in the list beside the picture; empty for none."""
     is_drawn: bool = True
     """False: it cannot be seen in the picture, though an action may name its label."""
 
@@ -148,9 +147,9 @@ def _thin(items: list[int], elements: Sequence[ScreenElement], tree: ElementTree
     only innermost."""
     buttons = {place for place in items if _is_button(elements[place])}
     items = [place for place in items if not any(above in buttons for above in tree.lineage(place))]
-    known = set(items)
+    kept = set(items)
     items = [
-        place for place in items if tree.parents[place] not in known or not _wraps(tree.parents[place], elements, tree)
+        place for place in items if tree.parents[place] not in kept or not _wraps(tree.parents[place], elements, tree)
     ]
     # in document order, the next item is inside of this one if any is
     return [place for place, after in pairwise([*items, len(elements)]) if after >= tree.ends[place]]
