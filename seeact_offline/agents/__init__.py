@@ -1,4 +1,4 @@
-"""Agents: how today's GUI models are shown a page, and how their replies are read. One module a family.
+"""Agents: today's GUI models, with the views of a page that they are shown and the languages that they answer in.
 
 An agent is a record (`Agent`); a new one is one file, inside the package or outside it. The names below that agents are
 made of load on first use, so that a run without an agent loads none of it.
@@ -65,12 +65,16 @@ ENTRY_POINTS = "seeact_offline.groundings"
 
 def find_agent(spec: str, argument: str = "agent") -> tuple[Agent, dict[str, str]]:
     """An agent by its name here, by `FRAME:NOTATION`, such as `px/none:point`, by `FILE.py:NAME` or the name of an
-    entry point, and what identifies its code where that is not ours. Raises InputError about `argument`."""
+    entry point, and what identifies its code where that is not ours. Raises InputError about `argument`.
+
+    >>> find_agent("showui")[0].protocol, find_agent("1000:point_2d")[0].frame.scale
+    ('showui', 1000)
+    """
     from seeact_offline.agents.agent_record import Agent
 
-    for known in (GUI_MODELS, GROUNDERS):
-        if spec in known:
-            return known[spec], {}
+    for doors in (GUI_MODELS, GROUNDERS):
+        if spec in doors:
+            return doors[spec], {}
     from seeact_offline.agents.declared import framed_agent
 
     if (made := framed_agent(spec, argument)) is not None:

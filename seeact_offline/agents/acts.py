@@ -1,4 +1,4 @@
-"""The acts that a reply asks for, in one form for all agents, and how they become one answer.
+"""The acts that a reply asks for, in one form for all agents, and their folding into one answer.
 
 An agent's reader turns a reply into acts; `fold` turns the acts into one operation, value and place, the answer to a
 step.

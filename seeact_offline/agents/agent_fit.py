@@ -1,5 +1,5 @@
-"""Which agent wrote these replies? Every agent's language and frame is tried on them, and the shares that it reads and
-places are compared.
+"""Finds the agent that wrote some replies: every agent's language and frame is tried on them, and the shares that it
+reads and places are compared.
 
 A language is judged by the replies that its own reader takes. What decides between two frames is the data: a frame that
 is not the model's puts places beside every element.
@@ -168,7 +168,7 @@ def _read(agent: Agent, bare: str, reply: str) -> _Reading:
 def agent_fits(replies: Iterable[RawReply]) -> AgentFits:
     """Tries every agent and grounder on the replies. Those of one language and frame are computed once."""
     ways: dict[tuple[Any, ...], list[str]] = {}
-    agents = {name: known[name] for known in (GUI_MODELS, GROUNDERS) for name in known}
+    agents = {name: doors[name] for doors in (GUI_MODELS, GROUNDERS) for name in doors}
     for name, agent in agents.items():
         ways.setdefault(_way(agent), []).append(name)
     tallies: dict[tuple[Any, ...], Counter[str]] = {way: Counter() for way in ways}

@@ -1,4 +1,4 @@
-"""The record of an agent: how it is shown a page, how it writes places, and how its replies are read and written."""
+"""The record of an agent: its view of a page, its numbers for places, and the language of its replies."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ class Agent:
     speaks: frozenset[str] = OPERATIONS
     """Operations that its language has; the writer clicks in place of the others."""
     speaks_value: frozenset[str] = frozenset({"TYPE", "SELECT"})
-    """Those of which it says the value."""
+    """Operations of which it says the value."""
     names_selected: bool = False
     """True if its value of a SELECT is the element's name, and not the option."""
     speaks_place: frozenset[str] = OPERATIONS
-    """Those of which it says the place."""
+    """Operations of which it says the place."""
     told: Callable[[str], str] = str
     """A reply -> that reply as an earlier step's, which is told with its picture."""
     scroll: str = ""
@@ -104,10 +104,10 @@ class Agent:
         seeact_offline.agents.acts.Unreadable: expected {'action': ..., 'value': ..., 'position': [x, y]}
         """
         if strict:
-            found = tuple(self.strict_reader(text[-MOST_CHARACTERS:]))
-            if not found:
+            acts = tuple(self.strict_reader(text[-MOST_CHARACTERS:]))
+            if not acts:
                 raise Unreadable("no act")
-            return found
+            return acts
         text = bare_reply(text)
         try:
             return read_parts(self.reader, text)
@@ -171,7 +171,11 @@ class Agent:
 
 def bare_reply(text: str) -> str:
     """The model's answer, as readers of acts are given it."""
-    return _without_cut_numbers(answer_text(text[-MOST_CHARACTERS:]))
+    answer = answer_text(text[-MOST_CHARACTERS:])
+    # without the numbers at the very end that an open bracket or tag holds: the reply may have been cut short within or
+    # behind one, and the place would be another
+    cut = _CUT.search(answer[-100:])
+    return answer if cut is None else answer[: len(answer) - len(answer[-100:]) + cut.start("numbers")]
 
 
 def read_parts(reader: Reader, text: str) -> tuple[Act, ...]:
@@ -186,10 +190,3 @@ def read_parts(reader: Reader, text: str) -> tuple[Act, ...]:
             if error.name != Unreadable.name:
                 break
     raise refused
-
-
-def _without_cut_numbers(text: str) -> str:
-    """The reply without the numbers at its very end that an open bracket or tag holds: it may have been cut short
-    within or behind one, and the place would be another."""
-    cut = _CUT.search(text[-100:])
-    return text if cut is None else text[: len(text) - len(text[-100:]) + cut.start("numbers")]

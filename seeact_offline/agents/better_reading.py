@@ -27,8 +27,11 @@ def better_reading(
     settings: Mapping[str, Any],
     is_certain: bool,
 ) -> BetterReading:
-    """`placed`: those of `pairs` with a place that may be in other numbers. `settings`: the manifest's. `is_certain`:
-    replies cannot be read, or places lie beside every candidate."""
+    """The agents that read more of a run's replies, or place more of them on the right element.
+
+    `placed`: those of `pairs` with a place that may be in other numbers. `settings`: the manifest's. `is_certain`: True
+    if replies cannot be read, or places lie beside every candidate.
+    """
     own = str(settings.get("agent", settings.get("grounding")))
     grounds = own in GUI_MODELS and GUI_MODELS[own].grounder is not None
     agents, share = tuple[str, ...](), ""
@@ -54,16 +57,16 @@ def _in_other_numbers(
         return (), ""
     reader = find_agent(name)[0]
     places: list[WrittenPlace] = []
-    for one, truth in pairs[:: -(-len(pairs) // MOST_PLACED)]:
-        picture = one.groups[-1].shown
+    for prediction, truth in pairs[:: -(-len(pairs) // MOST_PLACED)]:
+        picture = prediction.groups[-1].shown
         if picture is None or truth.picture_size is None or not truth.boxes:
             continue
         shown = Shown(truth.picture_size, picture.sent, picture.part)
         with suppress(Unreadable):
-            acts = reader.read(one.groups[-1].replies[-1])
+            acts = reader.read(prediction.groups[-1].replies[-1])
             point = reader.fold.fold(acts)[0].point
             if point is not None and max(shown.sent) <= MOST_STRETCHED * min(shown.sent):
-                is_right = one.point is not None and any(box.contains(*one.point) for box in truth.boxes)
+                is_right = prediction.point is not None and any(box.contains(*prediction.point) for box in truth.boxes)
                 places.append(WrittenPlace(point, shown, truth.boxes, is_right))
     agent = better_frame(places, reader)
     if agent is None:
@@ -80,8 +83,10 @@ def _fitting(
     """The agents that read more of the replies or place more of them, and how much."""
     tried = pairs[:: -(-len(pairs) // MOST_TRIED)]
     fits = agent_fits(
-        RawReply(one.groups[-1].replies[-1], geometry_of(one, truth, settings), truth.picture_size, truth.boxes)
-        for one, truth in tried
+        RawReply(
+            prediction.groups[-1].replies[-1], geometry_of(prediction, truth, settings), truth.picture_size, truth.boxes
+        )
+        for prediction, truth in tried
     )
     best, now = fits.best, fits.row_of(own)
     is_strict = bool(settings.get("strict") or settings.get("strict_reading"))
@@ -107,9 +112,9 @@ def _is_by_rule(shown: ShownPicture, truth: Truth | None, agent: object) -> bool
     """Tells whether the picture is as the agent's own rule makes it, where an import did not say: another agent has
     another rule."""
     page = None if truth is None else truth.picture_size
-    known = GUI_MODELS.get(agent) or GROUNDERS.get(agent)
-    if known is None or page is None or shown.part != (0, 0, *page):
+    known_agent = GUI_MODELS.get(agent) or GROUNDERS.get(agent)
+    if known_agent is None or page is None or shown.part != (0, 0, *page):
         return False
     with suppress(ValueError):
-        return bool(known.view.resize.apply(page) == shown.sent)
+        return bool(known_agent.view.resize.apply(page) == shown.sent)
     return shown.sent == page

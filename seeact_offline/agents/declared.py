@@ -183,15 +183,17 @@ def _read_place(text: str) -> list[Act]:
 
 def _resize(name: str, text: str) -> Resize:
     """The rule that a text names. Raises InputError."""
-    found = _RULE.fullmatch(text.strip() or "none")
-    numbers = [int(one.replace("_", "")) for one in (found[2] or "").split(",") if one.strip()] if found else []
-    if found is None or len(numbers) not in _ARGUMENTS[found[1]] or 0 in numbers:
+    parts = _RULE.fullmatch(text.strip() or "none")
+    numbers = (
+        [int(digits.replace("_", "")) for digits in (parts[2] or "").split(",") if digits.strip()] if parts else []
+    )
+    if parts is None or len(numbers) not in _ARGUMENTS[parts[1]] or 0 in numbers:
         raise InputError(
             "agent",
             sentence=f"{name}: no rule is called {text!r}; use smart(FACTOR, MIN, MAX), linear(MIN, MAX), exact(W, H), "
             "fit(W, H) or none",
         )
-    match found[1], numbers:
+    match parts[1], numbers:
         case "smart", [factor]:
             return Resize("smart", factor, 4 * factor * factor, 16_384 * factor * factor)
         case "smart", [factor, least, most]:
@@ -236,12 +238,12 @@ def framed_agent(spec: str, argument: str) -> Agent | None:
     """
     counted, colon, notation = spec.rpartition(":")
     frame, _, resize = counted.partition("/")
-    known: Mapping[str, Agent] = GUI_MODELS if notation in GUI_MODELS else GROUNDERS
-    if not colon or counted.endswith(".py") or (frame not in FRAMES and notation not in (*STYLES, *known)):
+    agents: Mapping[str, Agent] = GUI_MODELS if notation in GUI_MODELS else GROUNDERS
+    if not colon or counted.endswith(".py") or (frame not in FRAMES and notation not in (*STYLES, *agents)):
         return None
     try:
-        if notation in known:
-            return replace(known[notation], name=spec, frame=frame_of(spec, frame, resize))
+        if notation in agents:
+            return replace(agents[notation], name=spec, frame=frame_of(spec, frame, resize))
         return gui_model(spec, source="as named", frame=frame, resize=resize, notation=notation)
     except InputError as error:
         raise InputError(argument, sentence=str(error)) from None

@@ -71,7 +71,7 @@ def better_frame(places: Sequence[WrittenPlace], agent: Agent) -> Agent | None:
     places = [*dict.fromkeys(places)]
     names = [f"{name}:{agent.name.rpartition(':')[2]}" for name in _frame_names(places, agent.view.resize.factor)]
     agents = [find_agent(name)[0] for name in names]
-    fits = [(one, sum(place.hits(one.frame) for place in places)) for one in agents]
+    fits = [(candidate, sum(place.hits(candidate.frame) for place in places)) for candidate in agents]
     best, n_right = max(fits, key=itemgetter(1))
     least = max(sum(place.is_right for place in places), _n_moved(places, agent.frame))
     return best if n_right - least > max(least, FAR_BETTER * len(places), LEAST_GAIN) else None
@@ -99,7 +99,7 @@ def _n_moved(places: Sequence[WrittenPlace], frame: Frame) -> int:
         (x, y), box = place.shown.to_page(place.numbers, frame), place.boxes[0]
         moves.append(((box.x - x, box.right - x), (box.y - y, box.bottom - y)))
     across, down = _shared_both(moves)
-    return sum(_holds(one, across) and _holds(other, down) for one, other in moves)
+    return sum(_holds(x_move, across) and _holds(y_move, down) for x_move, y_move in moves)
 
 
 def _limits(rule: Rule, factor: int, sent: Size, sizes: Sequence[Interval]) -> Interval:
@@ -115,8 +115,8 @@ def _limits(rule: Rule, factor: int, sent: Size, sizes: Sequence[Interval]) -> I
 
 def _shared_both(pairs: Sequence[tuple[Interval, Interval]]) -> tuple[Interval, Interval]:
     """The numbers that most of the first intervals share, and those that most of the second ones beside them do."""
-    first = _shared([one for one, _ in pairs])
-    return first, _shared([other for one, other in pairs if _holds(one, first)])
+    first = _shared([interval for interval, _ in pairs])
+    return first, _shared([other for interval, other in pairs if _holds(interval, first)])
 
 
 def _shared(intervals: Sequence[Interval]) -> Interval:

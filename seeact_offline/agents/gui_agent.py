@@ -72,7 +72,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class AskedView:
-    """A question about one view, and what came back."""
+    """A question about one view, and its replies."""
 
     question: Question
     texts: tuple[str, ...]
@@ -110,7 +110,7 @@ class AgentGrounding(Grounding):
         the place of a TYPE that has none; None: nothing is asked twice."""
         self.form = form or QuestionOptions()
         self.agent, self._pack, self._grounder_pack = agent, pack, grounder_pack
-        self._strict, self._told_pictures = strict, earlier
+        self._strict, self._n_told_pictures = strict, earlier
         self.earlier = max(earlier, agent.fold.type_place == "last-click")
         self.asks_grounder = agent.grounder is not None
         self._grounder = grounder or (agent if agent.grounder is None else GUI_MODELS[agent.grounder])
@@ -182,10 +182,12 @@ class AgentGrounding(Grounding):
         shown = self._for_grounder(asked.shown)
         question = self._grounder_question(prepared, shown, index, asked.answer, target)
         talk = await session.converse(question)
-        found, acts = Answer(failure=talk.failure, detail=talk.detail), tuple[Act, ...]()
+        place_answer, acts = Answer(failure=talk.failure, detail=talk.detail), tuple[Act, ...]()
         if talk.failure is None:
-            acts, found = self._read_place(talk.texts[-1], shown)
-        answer = replace(asked.answer, place=found.place, failure=found.failure, detail=found.detail)
+            acts, place_answer = self._read_place(talk.texts[-1], shown)
+        answer = replace(
+            asked.answer, place=place_answer.place, failure=place_answer.failure, detail=place_answer.detail
+        )
         return AskedView(question, talk.texts, acts, answer, self._grounder, shown)
 
     def lacks_place(self, answer: Answer) -> bool:
@@ -225,20 +227,20 @@ class AgentGrounding(Grounding):
     def _question(self, prepared: PreparedStep, shown: Shown, index: int, target: Target | None) -> Question:
         step = prepared.step
         pack = _sized(self._pack, shown)
-        n, told = self.agent.history_steps, step.history[: len(step.history) - len(self._shown_steps(step))]
-        told = told if n is None else told[-n:]
-        text = pack.render_turn1(step.task, told)
+        n, history = self.agent.history_steps, step.history[: len(step.history) - len(self._shown_steps(step))]
+        history = history if n is None else history[-n:]
+        text = pack.render_turn1(step.task, history)
         ideal = "" if target is None else self.agent.scroll if index < target.view else target.reply
         picture = self._picture(prepared, shown)
         return Question(
-            index, (), pack.render_system(), (text,), (picture,), (ideal,), examples=self._told(prepared),
-            reply_prefix=pack.reply_prefix, inserted=(step.task, *told),
+            index, (), pack.render_system(), (text,), (picture,), (ideal,), examples=self._earlier_turns(prepared),
+            reply_prefix=pack.reply_prefix, inserted=(step.task, *history),
         )  # fmt: skip
 
     def _shown_steps(self, step: Step) -> tuple[Step, ...]:
-        return step.earlier[-self._told_pictures :] if self._told_pictures else ()
+        return step.earlier[-self._n_told_pictures :] if self._n_told_pictures else ()
 
-    def _told(self, prepared: PreparedStep) -> tuple[Message, ...]:
+    def _earlier_turns(self, prepared: PreparedStep) -> tuple[Message, ...]:
         """Earlier steps as turns: the screenshot, and what was done in the agent's language. One whose row has a fault
         is left out."""
         turns: list[Message] = []
@@ -252,10 +254,10 @@ class AgentGrounding(Grounding):
             # the agent's own language, but for the element's words of a planner, and a value that might spell a token,
             # escaped
             value = step.truth.operation.value
-            said = None if self.agent.grounder is not None or set("<[|") & set(value) else (value,)
+            inserted = None if self.agent.grounder is not None or set("<[|") & set(value) else (value,)
             turns += [
                 Message("user", f"Step {step.index + 1}", picture),
-                Message("assistant", self.agent.told(target.reply), inserted=said),
+                Message("assistant", self.agent.told(target.reply), inserted=inserted),
             ]
         return tuple(turns)
 
@@ -339,11 +341,15 @@ def list_of_entry(step: Step, page: Page, node: str | None, answer: Answer) -> t
         return node, answer
     boxes = dict(elements(step, page))
     start, end = page.span(node)
-    lists = [one for one in boxes if tags[one] == "select" and (span := page.span(one))[0] < start < span[1]]
+    lists = [
+        candidate
+        for candidate in boxes
+        if tags[candidate] == "select" and (span := page.span(candidate))[0] < start < span[1]
+    ]
     if not lists:
         return node, answer
     if answer.op == "CLICK" and boxes.get(node) != boxes[lists[-1]]:
-        words = [one.text for one in islice(page.nodes(), start, end) if one.tag == TEXT]
+        words = [text_node.text for text_node in islice(page.nodes(), start, end) if text_node.tag == TEXT]
         answer = replace(answer, op="SELECT", value=" ".join(" ".join(words).split()))
     return lists[-1], answer
 
@@ -423,26 +429,26 @@ def _open(agent: Agent, inputs: StrategyInputs) -> StrategyInstance:
             sentence=f"`grounder_agent` needs an agent that describes elements, such as uground; {agent.name} points "
             "itself",
         )
-    finder, found, code = named or agent.grounder, None, dict[str, str]()
+    finder, grounder, code = named or agent.grounder, None, dict[str, str]()
     if finder:
-        found, code = find_agent(finder, "grounder_agent")
-        if found.grounder is not None or found.view.part != "page":
+        grounder, code = find_agent(finder, "grounder_agent")
+        if grounder.grounder is not None or grounder.view.part != "page":
             raise InputError("grounder_agent", "an agent that is shown the whole page and names places", finder)
-        pack = inputs.pack_of(found.as_strategy())
+        pack = inputs.pack_of(grounder.as_strategy())
     grounding = AgentGrounding(
         agent,
         inputs.pack,
         inputs.form,
         pack,
         inputs.own["strict_reading"],
-        found,
+        grounder,
         inputs.own["history_pictures"],
     )
-    told = {"view_uses_truth": True} if agent.view.stops_at_truth else {}
-    given = {name: value for name, value in inputs.own.items() if value is not None}
+    truth_use = {"view_uses_truth": True} if agent.view.stops_at_truth else {}
+    options = {name: value for name, value in inputs.own.items() if value is not None}
     if code:
-        given |= {"grounder_agent": code["name"], "grounder_digest": code["digest"]}
-    return StrategyInstance(grounding, {"view": agent.view.part, **told, **given})
+        options |= {"grounder_agent": code["name"], "grounder_digest": code["digest"]}
+    return StrategyInstance(grounding, {"view": agent.view.part, **truth_use, **options})
 
 
 def _limited(agent: Agent, most: int) -> Agent:

@@ -38,9 +38,10 @@ def clip(messages: Sequence[Message], keep: int, counted: Counted = "pictures") 
     they are; `all`: as released for text-only runs, where a correction takes a place of an observation; `observations`:
     those that say `Observation:`.
 
-    >>> talk = [Message("user", "Observation: [1] From"), Message("assistant", "Click [1]"), Message("user",
-    "Observation: [2] To")] >>> [message.text for message in clip(talk, keep=1, counted="observations")] ['Observation:
-    no longer shown (an accessibility tree).', 'Click [1]', 'Observation: [2] To']
+    >>> observations = Message("user", "Observation: [1] From"), Message("user", "Observation: [2] To")
+    >>> talk = [observations[0], Message("assistant", "Click [1]"), observations[1]]
+    >>> [message.text for message in clip(talk, keep=1, counted="observations")]
+    ['Observation: no longer shown (an accessibility tree).', 'Click [1]', 'Observation: [2] To']
     """
     rules: dict[Counted, Callable[[Message], bool]] = {
         "pictures": lambda message: message.picture is not None,

@@ -1,4 +1,4 @@
-"""The agents of this package, a record each: what a model is shown, how it counts places, and how it answers.
+"""The agents of this package, a record each: the view, the numbers for places and the language of a model.
 
 Their strict readers are in `released`. A model whose answers are in a known notation is declared by names
 (`declared.gui_model`).
@@ -45,8 +45,8 @@ def read_gemini(text: str) -> list[Act]:
         return read_json_calls(text)
     except Unreadable as error:
         for value in json_in(text) if error.name == Unreadable.name else ():
-            one = value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
-            numbers = place_of(one.get("box_2d", one.get("point"))) if isinstance(one, dict) else None
+            entry = value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
+            numbers = place_of(entry.get("box_2d", entry.get("point"))) if isinstance(entry, dict) else None
             if numbers is not None:
                 # y and x, or top, left, bottom and right
                 return [Act("click", place_of([numbers[n ^ 1] for n in range(len(numbers))]))]
@@ -314,8 +314,8 @@ def read_point(text: str) -> list[Act]:
 
 def write_plan(op: str, value: str, place: Point | str | None) -> str:
     """Three lines; `place` is the element's description."""
-    said = place if isinstance(place, str) else "None"
-    return f"ACTION: {op}\nELEMENT: {said}\nVALUE: {value if op != 'CLICK' and value else 'None'}"
+    element = place if isinstance(place, str) else "None"
+    return f"ACTION: {op}\nELEMENT: {element}\nVALUE: {value if op != 'CLICK' and value else 'None'}"
 
 
 UGROUND = Agent(

@@ -153,28 +153,30 @@ def _in_xml(text: str, own: Verbs) -> Iterator[Reading]:
         if head["bare"]:
             inside = inside.partition("</tool_call>")[0]
             pairs = [(argument["name"].strip(), argument["value"]) for argument in _ARGUMENT.finditer(inside)]
-            given: Mapping[str, Any] = {name: _value(name, value) for name, value in pairs}
+            arguments: Mapping[str, Any] = {name: _value(name, value) for name, value in pairs}
         else:
-            given = _parameters(inside) or next((value for value in json_in(inside) if isinstance(value, dict)), {})
+            arguments = _parameters(inside) or next((value for value in json_in(inside) if isinstance(value, dict)), {})
         end = max((match.end() for match in _CALL_END.finditer(inside)), default=len(inside)) + head.end()
         name = head["function"] or head["token"] or head["bare"]
-        acts.append(replace(_with_verb(name, given), start=head.start(), end=end))
+        acts.append(replace(_with_verb(name, arguments), start=head.start(), end=end))
     for element in list(_ELEMENT.finditer(text))[:MOST_CALLS]:
-        given = dict(_GIVEN.findall(element["given"]))
-        verb = given.pop("type", given.pop("name", "")) if element["verb"].lower() == "action" else element["verb"]
+        arguments = dict(_GIVEN.findall(element["given"]))
+        verb = (
+            arguments.pop("type", arguments.pop("name", "")) if element["verb"].lower() == "action" else element["verb"]
+        )
         if kind_of(verb, own) is not None:
-            acts.append(WrittenAct(verb, given, start=element.start(), end=element.end()))
+            acts.append(WrittenAct(verb, arguments, start=element.start(), end=element.end()))
     yield [replace(act, stands=stands_alone(text, act.start, act.end, is_tagged=True)) for act in acts]
 
 
 def _parameters(text: str) -> dict[str, Any]:
     heads = list(_PARAMETER.finditer(text))
-    given = {}
+    parameters = {}
     for head, following in zip_longest(heads, heads[1:]):
         inside = text[head.end() : following.start() if following else len(text)]
         end = _END.search(inside)
-        given[head["name"]] = _value(head["name"], inside[: end.start()] if end else inside)
-    return given
+        parameters[head["name"]] = _value(head["name"], inside[: end.start()] if end else inside)
+    return parameters
 
 
 def _value(name: str, written: str) -> Any:
@@ -186,12 +188,12 @@ def _value(name: str, written: str) -> Any:
     return text if value is None else value
 
 
-def _with_verb(name: str, given: Mapping[str, Any]) -> WrittenAct:
+def _with_verb(name: str, arguments: Mapping[str, Any]) -> WrittenAct:
     """The call, whose verb may be an argument."""
-    action = given.get("action")
+    action = arguments.get("action")
     if isinstance(action, str) and action.strip():
-        return WrittenAct(action.strip(), {key: value for key, value in given.items() if key != "action"})
-    return WrittenAct(name, given)
+        return WrittenAct(action.strip(), {key: value for key, value in arguments.items() if key != "action"})
+    return WrittenAct(name, arguments)
 
 
 def _in_json(text: str, own: Verbs) -> Iterator[Reading]:
@@ -274,7 +276,7 @@ _BARE = re.compile(
     r"|(?:up|down|left|right)\b.{0,40}|[A-Za-z]+(?: ?\+ ?[\w ]+)?",
     re.IGNORECASE,
 )
-"""What stands behind a verb where it is an act: nothing, a text in quotes or brackets, numbers, a direction, a key."""
+"""Matches the words behind a verb that is an act: none, a text in quotes or brackets, numbers, a direction, a key."""
 _ARROW = re.compile(
     r"-> *(?P<verb>[A-Z]{3,12})(?:: *(?P<text>[^\n]{0,500}?))?(?: at the box *(?P<box>\[\[[\d, ]{3,60}\]\]))"
 )
@@ -327,7 +329,7 @@ NOTATIONS: Mapping[str, Notation] = {
 }
 """Notations of calls by name, the clearest first."""
 
-# --- what is accepted ---
+# --- accepting acts ---
 
 
 def acts_in(text: str, notations: Iterable[str] = tuple(NOTATIONS), verbs: Verbs = None, sign: str = "") -> list[Act]:
@@ -369,11 +371,10 @@ def _accepted(text: str, reading: Reading, verbs: Verbs) -> list[Act]:
         raise Several("several acts, and nothing that chooses from them")
     if aside or takes_back(text, acts[-1][0].end):
         raise Declined("the words around the act set it aside")
-    return [replace(act, text=None) if _lacks_text(act) else act for _, act in acts]
-
-
-def _lacks_text(act: Act) -> bool:
-    return act.kind in ("type", "select") and is_placeholder(act.text or "")
+    return [
+        replace(act, text=None) if act.kind in ("type", "select") and is_placeholder(act.text or "") else act
+        for _, act in acts
+    ]
 
 
 _TAGS = re.compile(
@@ -382,7 +383,7 @@ _TAGS = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(r"<ref>[^<]*+</ref>", re.IGNORECASE)
-"""The name of what a box is around (InternVL), whose numbers are no place."""
+"""The name of the element in a box (InternVL), whose numbers are no place."""
 
 
 def lone_place(text: str) -> Act:
@@ -404,8 +405,10 @@ def _is_all(text: str) -> bool:
 def place_in_reply(text: str) -> Act:
     """A click at the only place that a grounder's reply names, however it is written. Raises Unreadable.
 
-    >>> place_in_reply('{"point_2d": [640, 360], "label": "Search"}').place, place_in_reply("<point>12
-    34</point>").place ((640.0, 360.0), (12.0, 34.0))
+    >>> place_in_reply('{"point_2d": [640, 360], "label": "Search"}').place
+    (640.0, 360.0)
+    >>> place_in_reply("<point>12 34</point>").place
+    (12.0, 34.0)
     """
     text = _FENCED.sub(lambda fence: executed(fence["code"]), _NAMED.sub("", text))
     acts: Sequence[Act | None] = ()

@@ -94,10 +94,10 @@ def _uitars_act(part: str) -> Act:
         raise Unreadable("expected one Python call with keyword arguments")
     name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
     # of an argument that is given twice the last one counts
-    given = {word.arg: word.value.value if isinstance(word.value, ast.Constant) else None for word in call.keywords}
-    if None in given or not all(isinstance(value, str) for value in given.values()):
+    keywords = {word.arg: word.value.value if isinstance(word.value, ast.Constant) else None for word in call.keywords}
+    if None in keywords or not all(isinstance(value, str) for value in keywords.values()):
         raise Unreadable("expected arguments that are texts in quotes")
-    arguments = {str(key): str(value).lstrip() for key, value in given.items() if value != ""}
+    arguments = {str(key): str(value).lstrip() for key, value in keywords.items() if value != ""}
     places = {key: _uitars_place(value) for key, value in arguments.items() if "start_box" in key or "end_box" in key}
     kind = UITARS_VERBS.get(name, "other")
     text = arguments.get("content", arguments.get("key"))
@@ -111,7 +111,7 @@ def _with_bracket(part: str) -> str:
 def _uitars_place(text: str) -> Place | None:
     """Two or four numbers; None for another count, of which the parser makes no place."""
     try:
-        numbers = [float(one) for one in text.replace("(", "").replace(")", "").split(",")]
+        numbers = [float(number) for number in text.replace("(", "").replace(")", "").split(",")]
     except ValueError:
         raise Unreadable("expected numbers in a box") from None
     if len(numbers) == 4:
@@ -139,7 +139,7 @@ def read_aguvis_strictly(text: str) -> list[Act]:
     """The first line that begins with pyautogui or computer, as AgentNetBench's Aguvis agent reads it: a word anywhere
     in the line says what is done, and a call without a named place does nothing."""
     lines = (line.strip() for line in text.split("\n"))
-    line = next((one for one in lines if one.startswith(("pyautogui", "computer."))), "")
+    line = next((candidate for candidate in lines if candidate.startswith(("pyautogui", "computer."))), "")
     if line.startswith("computer."):
         return _ended(line)
     if not line.startswith("pyautogui."):
@@ -159,11 +159,11 @@ def read_opencua_strictly(text: str) -> list[Act]:
     """All lines that begin with pyautogui or computer, else in each line what follows the first such word, as
     AgentNetBench's OpenCUA agent reads them."""
     lines = [line.strip() for line in text.split("\n")]
-    found = [line for line in lines if line.startswith(("pyautogui.", "computer."))]
-    if not found:
+    code_lines = [line for line in lines if line.startswith(("pyautogui.", "computer."))]
+    if not code_lines:
         words = [next((word for word in ("pyautogui.", "computer.") if word in line), None) for line in lines]
-        found = [word + line.split(word)[1].strip() for word, line in zip(words, lines, strict=True) if word]
-    return [act for line in found for act in _acts_of_line(line)]
+        code_lines = [word + line.split(word)[1].strip() for word, line in zip(words, lines, strict=True) if word]
+    return [act for line in code_lines for act in _acts_of_line(line)]
 
 
 def _acts_of_line(line: str) -> list[Act]:
@@ -205,7 +205,7 @@ def _pointed(line: str, point: re.Pattern[str], verbs: Mapping[str, Kind]) -> li
 
 def _floats(match: re.Match[str]) -> list[float]:
     try:
-        return [float(one) for one in match.groups()]
+        return [float(group) for group in match.groups()]
     except ValueError:
         raise Unreadable(f"expected numbers, got {match.group()[:40]!r}") from None
 
@@ -253,7 +253,7 @@ def _first_two(point: Any) -> tuple[float, float] | None:
     if (
         not isinstance(point, list | tuple)
         or len(point) < 2
-        or not all(isinstance(one, int | float) for one in point[:2])
+        or not all(isinstance(number, int | float) for number in point[:2])
     ):
         return None
     with suppress(OverflowError):
@@ -285,7 +285,8 @@ def _showui_parts(text: str) -> tuple[str, re.Match[str]]:
         at = begun.end() - 1
         if begun.end() <= line_end:
             continue
-        line_end = _line_end(text, begun.end())
+        newline = text.find("\n", begun.end())
+        line_end = newline if newline >= 0 else len(text)
         while n_middle < len(middles) and middles[n_middle].start() < line_end:
             middle = middles[n_middle]
             n_middle += 1
@@ -301,11 +302,6 @@ def _showui_parts(text: str) -> tuple[str, re.Match[str]]:
             if match and match["place"]:
                 return text[begun.end() : middle.start()], match
     raise Unreadable("expected {'action': ..., 'value': ..., 'position': [x, y]}")
-
-
-def _line_end(text: str, at: int) -> int:
-    found = text.find("\n", at)
-    return found if found >= 0 else len(text)
 
 
 # --- OS-Atlas, ScreenSuite, Holo (Surfer-H) ---
@@ -342,14 +338,14 @@ NAVIGATOR_VERBS: Mapping[str, Kind] = {
 def read_osatlas_strictly(text: str) -> list[Act]:
     """Reads what stands behind `actions:` and a line feed up to the first blank, and of a click the first two runs of
     digits, as the released scorer reads it."""
-    _, found, rest = text.partition("actions:\n")
+    _, marker, rest = text.partition("actions:\n")
     # the scorer strips letters of the end token, too
-    said = rest.partition("actions:\n")[0].strip("<|imend_>").strip()
-    kind = OSATLAS_VERBS.get(said.split(" ")[0])
-    if not found or kind is None:
+    action = rest.partition("actions:\n")[0].strip("<|imend_>").strip()
+    kind = OSATLAS_VERBS.get(action.split(" ")[0])
+    if not marker or kind is None:
         raise Unreadable("expected actions: and an action on the next line")
-    numbers = [float(number) for number in re.findall(r"\d+", said)] if kind in CLICKS else []
-    value = closed(_BRACKETS, said) if kind in ("type", "select", "answer") else None
+    numbers = [float(number) for number in re.findall(r"\d+", action)] if kind in CLICKS else []
+    value = closed(_BRACKETS, action) if kind in ("type", "select", "answer") else None
     place = (numbers[0], numbers[1]) if len(numbers) > 1 else None
     return [Act(kind, place, value.group(1) if value else None)]
 
@@ -375,10 +371,10 @@ def read_holo_1_strictly(text: str) -> list[Act]:
     reply."""
     if (act := _navigated(_whole_json(text))) is not None:
         return [act]
-    found = next(filter(None, (closed(pattern, text) for pattern in _TWO_NUMBERS)), None)
-    if found is None:
+    match = next(filter(None, (closed(pattern, text) for pattern in _TWO_NUMBERS)), None)
+    if match is None:
         raise Unreadable("expected the navigator's JSON, or two numbers")
-    return [Act("click", (float(found.group(1)), float(found.group(2))))]
+    return [Act("click", (float(match.group(1)), float(match.group(2))))]
 
 
 def read_holo_1_5_strictly(text: str) -> list[Act]:
@@ -450,13 +446,13 @@ def read_plan_strictly(text: str) -> list[Act]:
     if not any((action, element, value)):
         raise Unreadable("expected ACTION:, ELEMENT: and VALUE:")
     kind = PLAN_ACTIONS.get(action, "other")
-    said = value if kind in ("type", "select") and value.lower() != "none" else None
-    return [Act(kind, None if element in ("", "None") else element, said or None)]
+    act_text = value if kind in ("type", "select") and value.lower() != "none" else None
+    return [Act(kind, None if element in ("", "None") else element, act_text or None)]
 
 
 def _between(text: str, begin: str, end: str) -> str:
-    said, closed, _ = text.partition(begin)[2].partition(end)
-    return said.strip() if closed else ""
+    content, closed, _ = text.partition(begin)[2].partition(end)
+    return content.strip() if closed else ""
 
 
 def read_uground_point_strictly(text: str) -> list[Act]:
@@ -464,7 +460,7 @@ def read_uground_point_strictly(text: str) -> list[Act]:
     value = loads(text.strip())
     place = (
         place_of(value)
-        if isinstance(value, list | tuple) and all(isinstance(one, int | float) for one in value)
+        if isinstance(value, list | tuple) and all(isinstance(number, int | float) for number in value)
         else None
     )
     if place is None or len(place) != 2:

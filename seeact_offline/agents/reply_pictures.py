@@ -19,10 +19,10 @@ def shown_of(
     """Returns the picture that the reply is about, and counts of what is odd about it."""
     page = page or (1000, 1000)
     sent, part = _numbers(values, SIZES), _numbers(values, PARTS)
-    given = {name for name in (*SIZES, *PARTS) if values.get(name) not in (None, "")}
+    filled = {name for name in (*SIZES, *PARTS) if values.get(name) not in (None, "")}
     # blocks and windows begin at the left
-    corner = _numbers(values if "left" in given else {**values, "left": 0}, PARTS[:2])
-    is_bad = (given & {*SIZES} and sent is None) or (given & {*PARTS} and part is None and corner is None)
+    corner = _numbers(values if "left" in filled else {**values, "left": 0}, PARTS[:2])
+    is_bad = (filled & {*SIZES} and sent is None) or (filled & {*PARTS} and part is None and corner is None)
     notes = ["bad_geometry"] if is_bad else []
     if part is None and corner is not None:
         width, height = sent or (page[0] - corner[0], page[1] - corner[1])
@@ -43,6 +43,6 @@ def shown_of(
 
 def _numbers(values: Mapping[str, Any], names: tuple[str, ...]) -> tuple[int, ...] | None:
     """The whole numbers of these columns; None where one is missing or is no number."""
-    found = [as_number(values.get(name)) for name in names]
-    known = [int(one) for one in found if one is not None and 0 <= one < 1_000_000]
-    return tuple(known) if len(known) == len(names) and (names != SIZES or min(known) > 0) else None
+    numbers = [as_number(values.get(name)) for name in names]
+    whole = [int(number) for number in numbers if number is not None and 0 <= number < 1_000_000]
+    return tuple(whole) if len(whole) == len(names) and (names != SIZES or min(whole) > 0) else None

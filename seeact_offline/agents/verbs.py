@@ -48,7 +48,7 @@ _VERB_NAMES = tuple(
 )
 """Names under which a call in JSON says its verb."""
 _CALLED = ("action", "action_type", "action_name", "tool_name", "function_name", "operation", "command")
-"""Those that nothing but a call has."""
+"""Names that only a call has."""
 _INSIDE = ("arguments", "input", "args", "parameters", "params", "action_inputs", "kwargs")
 """Names under which it has its arguments."""
 _PLACES = tuple(
@@ -81,7 +81,7 @@ _CORNERS = ("x1", "y1", "x2", "y2")
 _DRESS = re.compile(
     r"</?(?:point|bbox|box)>|<\|box_(?:start|end)\|>|\b[xy]\d?\s*[=:]|[\"'][xy]\d?[\"']\s*:", re.IGNORECASE
 )
-"""What may stand around the numbers of a place."""
+"""Matches the signs around the numbers of a place."""
 _WORDS = re.compile(r"[^\W\d_]{2}")
 _PAIRS = (("x", "y"), ("coordinate_x", "coordinate_y"))
 _PREFIXES = re.compile(r"^(?:browser|computer|mobile|mouse|page|web)_(?=\w)|_(?:tool|action)$", re.IGNORECASE)
@@ -176,7 +176,7 @@ def _extra_of(written: WrittenAct, kind: Kind) -> dict[str, Any]:
     extra: dict[str, Any] = {}
     if kind in ("scroll", "drag"):
         ends = (place_of(named[name]) for name in _ENDS if name in named)
-        to = next((one for one in ends if one is not None), None)
+        to = next((end for end in ends if end is not None), None)
         extra |= {} if to is None else {"to": to}
     if kind == "scroll":
         # pyautogui's only number
@@ -198,7 +198,9 @@ def scroll_of(verb: str, named: Mapping[str, Any]) -> dict[str, Any]:
     ({'direction': 'up', 'pixels': 400.0}, {'direction': 'up'})
     """
     words = [verb, *(str(named[name]).lower() for name in _DIRECTIONS if name in named)]
-    direction = next((one for one in ("up", "down", "left", "right") for word in words if word.endswith(one)), None)
+    direction = next(
+        (candidate for candidate in ("up", "down", "left", "right") for word in words if word.endswith(candidate)), None
+    )
     numbers = {name: number for name, sign in _AMOUNTS.items() if (number := _number(named.get(name), sign))}
     name = next(iter(numbers), None)
     if name is None:
@@ -222,16 +224,16 @@ def _place(written: WrittenAct, kind: Kind) -> tuple[Place | None, Sequence[Any]
     """The place, and the positional arguments that are left. Of a text that is typed no number is a place."""
     named = written.named
     places = (_place_of(named[name]) for name in _PLACES if name in named)
-    place: Place | None = next((one for one in places if one is not None), None)
+    place: Place | None = next((candidate for candidate in places if candidate is not None), None)
     for x, y in _PAIRS:
         if place is None and x in named and y in named:
             place = place_of([named[x], named[y]])
     if place is None and all(name in named for name in _CORNERS):
         place = place_of([named[name] for name in _CORNERS])
     for name in _WORDY:
-        given = named.get(name)
-        if place is None and (not isinstance(given, str) or _NUMBERS_ALONE.fullmatch(given)):
-            place = place_of(given)
+        argument = named.get(name)
+        if place is None and (not isinstance(argument, str) or _NUMBERS_ALONE.fullmatch(argument)):
+            place = place_of(argument)
     if place is None and "x" in named and "y" not in named:
         place = place_of(named["x"])
     rest = list(written.positional)
@@ -241,7 +243,7 @@ def _place(written: WrittenAct, kind: Kind) -> tuple[Place | None, Sequence[Any]
         rest = rest if place is None else rest[n_numbers:]
     elif place is None and kind == "type":
         # the text comes first or last
-        numbers = [n for n, one in enumerate(rest) if isinstance(one, list | tuple) and place_of(one) is not None]
+        numbers = [n for n, value in enumerate(rest) if isinstance(value, list | tuple) and place_of(value) is not None]
         if numbers:
             place = place_of(rest.pop(numbers[0]))
     return place, rest
@@ -251,7 +253,11 @@ def _place_of(value: Any) -> Place | None:
     """The place, whose corners may be lists of their own. A text with words says none."""
     if isinstance(value, str) and _WORDS.search(_DRESS.sub("", value)):
         return None
-    if isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(one, list | tuple) for one in value):
+    if (
+        isinstance(value, list | tuple)
+        and len(value) == 2
+        and all(isinstance(corner, list | tuple) for corner in value)
+    ):
         value = [number for corner in value for number in corner]
     return place_of(value)
 
@@ -308,8 +314,8 @@ def _unknown(value: Mapping[str, Any]) -> list[WrittenAct]:
 
 def _call(value: Mapping[str, Any], own: Mapping[str, Kind] | None) -> WrittenAct | None:
     # servers give the arguments of a call as a text that is JSON
-    given = (loads(inside) if isinstance(inside, str) else inside for inside in map(value.get, _INSIDE))
-    inside = next((arguments for arguments in given if isinstance(arguments, dict)), None)
+    candidates = (loads(inside) if isinstance(inside, str) else inside for inside in map(value.get, _INSIDE))
+    inside = next((arguments for arguments in candidates if isinstance(arguments, dict)), None)
     named = value if inside is None else {str(key).lower(): argument for key, argument in inside.items()} | inside
     # the verb may be an argument, as of computer_use, or the function's own name
     sources = [named] if inside is None else [named, value]
