@@ -51,7 +51,7 @@ def read(importer: Importer, sources: Mapping[str, Source], **options: Any) -> I
 
 
 def check_exists(source: Source) -> None:
-    """Raises InputError."""
+    """Raises InputError for a source that does not exist."""
     if not source.path.exists():
         raise InputError(source.argument, sentence=f"{source.path} does not exist")
 
@@ -60,16 +60,16 @@ def looks_like(path: Path) -> Importer | None:
     """Finds the format of a file or folder by its beginning, else by the ending of a table's name; None if none is
     known."""
     first = _beginning(path)
-    found = next((importer for importer in IMPORTERS.values() if importer.looks(first)), None)
-    return found or (answer_table.IMPORTER if path.suffix.lower() in (".csv", ".tsv") else None)
+    match = next((importer for importer in IMPORTERS.values() if importer.looks(first)), None)
+    return match or (answer_table.IMPORTER if path.suffix.lower() in (".csv", ".tsv") else None)
 
 
 def _beginning(path: Path) -> Any:
     """The first JSON value of a file, of a list its first entry; as a tuple, the cells of a line that is no JSON; a
     folder's names."""
     if path.is_dir():
-        inside = [one for one in path.iterdir() if one.is_dir()]
-        return frozenset(one.name for folder in (path, *islice(sorted(inside), 1)) for one in folder.iterdir())
+        inside = [child for child in path.iterdir() if child.is_dir()]
+        return frozenset(child.name for folder in (path, *islice(sorted(inside), 1)) for child in folder.iterdir())
     try:
         with open_regular(path) as file:
             first = file.read(BEGINNING)

@@ -50,12 +50,12 @@ SHOWN_CHARS = 200
 
 
 def read(sources: Mapping[str, Source], points: str = "pixels") -> ImportedAnswers:
-    """`points`: one of UNITS."""
+    """Reads a table of answers. `points`: one of UNITS."""
     source = sources["run"]
-    found = table_rows(source, REQUIRED)
-    names = {name: None for row in found.rows for name in row.values}
+    table = table_rows(source, REQUIRED)
+    names = {name: None for row in table.rows for name in row.values}
     _check_columns(source, list(names or _first_names(source)))
-    first, problems = found.first_of_each()
+    first, problems = table.first_of_each()
     unknown = [Problem("unknown_column", name, of_step=False) for name in sorted(names.keys() - set(COLUMNS))]
     return ImportedAnswers(
         {key: _answer(row, UNITS[points]) for key, row in first.items()},
@@ -72,12 +72,12 @@ def table_rows(source: Source, required: Sequence[str]) -> SourceRows:
 
 def _check_columns(source: Source, names: Sequence[str], required: Sequence[str] = REQUIRED) -> None:
     """Raises WrongFormat where a column is missing or there twice."""
-    found = f"with the columns {_listed(names)}" if names else "without any"
+    got = f"with the columns {_listed(names)}" if names else "without any"
     lacks = [name for name in required if name not in names]
     if lacks:
-        raise WrongFormat(source, f"a table with the column{'s' * (len(lacks) > 1)} {' and '.join(lacks)}", found)
+        raise WrongFormat(source, f"a table with the column{'s' * (len(lacks) > 1)} {' and '.join(lacks)}", got)
     if len(named := [name for name in names if name]) > len(set(named)):
-        raise WrongFormat(source, "a table that names each column once", found)
+        raise WrongFormat(source, "a table that names each column once", got)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -98,12 +98,13 @@ def _first_names(source: Source) -> Iterable[str]:
 def _csv_rows(source: Source, required: Sequence[str]) -> SourceRows:
     """A row whose cells are not as many as those of the header is a `bad_row`, the last one a `torn_line` if it has no
     end."""
-    found = list(lines(source))
-    header = _header(source, found[0].text if found else "")
+    text_lines = list(lines(source))
+    header = _header(source, text_lines[0].text if text_lines else "")
     _check_columns(source, header, required)
     name = source.path.name
-    rows, problems = [], [Problem("not_utf8", f"line {one.number} of {name}") for one in found if not one.is_utf8]
-    for first, cells in _records(found, len(header)):
+    rows: list[SourceRow] = []
+    problems = [Problem("not_utf8", f"line {line.number} of {name}") for line in text_lines if not line.is_utf8]
+    for first, cells in _records(text_lines, len(header)):
         where = f"line {first.number} of {name}"
         values = dict(zip(header, cells, strict=False))
         if len(cells) != len(header) or not step_of(values):
@@ -116,7 +117,7 @@ def _csv_rows(source: Source, required: Sequence[str]) -> SourceRows:
 def _header(source: Source, line: str) -> list[str]:
     """The names in the first line, in lower case. Raises WrongFormat where no commas separate them."""
     for sign, signs in SEPARATORS.items():
-        names = [one.strip().strip('"') for one in line.split(sign)]
+        names = [cell.strip().strip('"') for cell in line.split(sign)]
         if "," not in line and len(names) > 1 and not {name.lower() for name in names}.isdisjoint(IDS):
             raise WrongFormat(
                 source, "columns separated by commas", f"with {signs} between the columns {_listed(names)}"
@@ -127,7 +128,7 @@ def _header(source: Source, line: str) -> list[str]:
         return []
 
 
-def _records(found: Sequence[TextLine], width: int) -> Iterator[tuple[TextLine, list[str]]]:
+def _records(text_lines: Sequence[TextLine], width: int) -> Iterator[tuple[TextLine, list[str]]]:
     """Each row below the header with its first line, in order; without cells where it cannot be read.
 
     A quote that does not close makes one row of the lines up to the next such quote. Such a row is given up, and the
@@ -136,24 +137,24 @@ def _records(found: Sequence[TextLine], width: int) -> Iterator[tuple[TextLine, 
     limit = csv.field_size_limit(2**31 - 1)
     try:
         at = 1
-        while at < len(found):
+        while at < len(text_lines):
             begun, is_good = at, True
-            reader = csv.reader((f"{found[n].text}\n" for n in range(begun, len(found))), strict=True)
-            while is_good and at < len(found):
+            reader = csv.reader((f"{text_lines[n].text}\n" for n in range(begun, len(text_lines))), strict=True)
+            while is_good and at < len(text_lines):
                 try:
                     cells = next(reader, [])
                 except csv.Error:
                     cells = []
                 end = begun + reader.line_num
                 is_good = len(cells) == width or end == at + 1
-                yield found[at], cells if is_good else []
+                yield text_lines[at], cells if is_good else []
                 at = end if is_good else at + 1
     finally:
         csv.field_size_limit(limit)
 
 
 def _answer(row: SourceRow, unit: float | None) -> Answer:
-    """`unit`: one of UNITS."""
+    """The answer of a row. `unit`: one of the values of UNITS."""
     values = row.values
     point, is_bad = _point(values)
     element = text(values.get("element_id")).strip() or None
@@ -183,18 +184,18 @@ def doubt(places: Sequence[tuple[tuple[float, float], tuple[int, int]]]) -> str 
 def _point(values: Mapping[str, Any]) -> tuple[tuple[float, float] | None, bool]:
     """The place of an answer, and whether there is one that cannot be read."""
     for name in ("point", "box"):
-        given = values.get(name)
-        if given not in (None, "", []):
-            area = box(given) if name == "box" else None
+        written = values.get(name)
+        if written not in (None, "", []):
+            area = box(written) if name == "box" else None
             middle = None if area is None else area.center
-            found = numbers(given) if name == "point" else middle
-            if found is None or len(found) != 2 or not is_finite(found):
+            place = numbers(written) if name == "point" else middle
+            if place is None or len(place) != 2 or not is_finite(place):
                 return None, True
-            return (found[0], found[1]), False
-    given = [values.get("x"), values.get("y")]
-    if all(one in (None, "") for one in given):
+            return (place[0], place[1]), False
+    coordinates = [values.get("x"), values.get("y")]
+    if all(coordinate in (None, "") for coordinate in coordinates):
         return None, False
-    x, y = map(as_number, given)
+    x, y = map(as_number, coordinates)
     if x is None or y is None or not is_finite((x, y)):
         return None, True
     return (x, y), False

@@ -68,7 +68,7 @@ class Importer:
 
     name: str
     what: str
-    """Its name in words, as in "expected ..., got ..."."""
+    """The format's name in words, as in "expected ..., got ..."."""
     protocol: str
     """The protocol that scores it unless another is named."""
     read: Callable[..., ImportedAnswers]
@@ -84,7 +84,7 @@ class Importer:
     options: tuple[str, ...] = ()
     """Names of the options of `read`."""
     notes: Mapping[str, str] = field(default_factory=dict)
-    """Its counts beyond NOTES, with their meanings."""
+    """Counts of the format beyond NOTES, with their meanings."""
 
 
 class WrongFormat(Exception):

@@ -96,38 +96,39 @@ def import_run(
     rules = find_protocol(protocol or own)
     sources = _sources(importer, files)
     options = {"points": points, "grounding": grounding, "agent": agent, "strict": strict or None}
-    told = {name: value for name, value in options.items() if value is not None}
-    for name in told:
+    named_options = {name: value for name, value in options.items() if value is not None}
+    for name in named_options:
         if name not in importer.options:
-            takes = [one.name for one in IMPORTERS.values() if name in one.options]
+            takes = [other.name for other in IMPORTERS.values() if name in other.options]
             raise InputError(name, sentence=f"`{name}` needs `format` {' or '.join(takes)}")
-    found = read(importer, sources, **told)
-    joined = _joined(found, importer, dataset, split, answered_only)
+    imported = read(importer, sources, **named_options)
+    joined = _joined(imported, importer, dataset, split, answered_only)
     problems = [
-        *found.problems,
+        *imported.problems,
         *joined.problems,
         *(_doubted(joined) if "points" in importer.options and not points else []),
     ]
     digests = {name: file_digest(source.path) for name, source in sources.items() if source.path.is_file()}
     settings = {
-        "split": joined.split, "grounding": importer.name if found.is_grounded else UNGROUNDED,
+        "split": joined.split, "grounding": importer.name if imported.is_grounded else UNGROUNDED,
         "model": f"imported/{_title(sources)}{' (answered only)' if answered_only else ''}", "ranker": None,
         "protocol": rules.name, "prompts": None,
         "merge": None, "top_k": None, "group_size": None, "seed": 0, "limit": None,
         "dataset": joined.dataset or str(sources["samples"].path),
         "dataset_fingerprint": joined.fingerprint or digests["samples"][:16],
-        "format": importer.name, **told, **found.settings, **({"answered_only": True} if answered_only else {}),
+        "format": importer.name, **named_options, **imported.settings,
+        **({"answered_only": True} if answered_only else {}),
         IMPORT_NOTES: dict(sorted(Counter(problem.name for problem in problems).items())),
     }  # fmt: skip
     identity = {"imported": importer.name, "files": digests or _title(sources)} | {
         name: settings[name]
-        for name in ("split", "dataset_fingerprint", *told, "agent_digest", "answered_only")
+        for name in ("split", "dataset_fingerprint", *named_options, "agent_digest", "answered_only")
         if name in settings
     }
-    known = meanings()
-    about = [Problem(name, str(p.key)) for p in joined.predictions for name, _ in p.notes if name in known]
+    note_meanings = meanings()
+    about = [Problem(name, str(p.key)) for p in joined.predictions for name, _ in p.notes if name in note_meanings]
     watch = watch or Watch()
-    _note_problems([*problems, *about], known, watch)
+    _note_problems([*problems, *about], note_meanings, watch)
     if joined.n_missing:
         treated = "left out" if answered_only else f"failures ({NO_ANSWER})"
         watch.note(
@@ -161,9 +162,12 @@ def import_replies_of(
     InputError, for a run without replies among others."""
     settings, predictions, truths = read_manifest(run).settings, RunFolder(run).load(), RunFolder(run).load_targets()
     rows = [
-        {**one.key._asdict(), "reply": one.groups[-1].replies[-1] if one.groups and one.groups[-1].replies else ""}
-        | geometry_of(one, truths.get(key), settings)
-        for key, one in predictions.items()
+        {
+            **prediction.key._asdict(),
+            "reply": prediction.groups[-1].replies[-1] if prediction.groups and prediction.groups[-1].replies else "",
+        }
+        | geometry_of(prediction, truths.get(key), settings)
+        for key, prediction in predictions.items()
     ]
     if not any(row["reply"] for row in rows):
         raise InputError("run", sentence=f"{run} holds no replies")
@@ -177,7 +181,7 @@ def import_replies_of(
         )  # fmt: skip
 
 
-# --- what is imported ---
+# --- importer and files ---
 
 
 def _importer(format: str | None, files: ImportFiles) -> Importer:
@@ -188,23 +192,23 @@ def _importer(format: str | None, files: ImportFiles) -> Importer:
     if files.run is None:
         raise InputError("format", sentence=f"name a `format`: {', '.join(IMPORTERS)}")
     check_exists(Source("run", files.run))
-    found = looks_like(files.run)
-    if found is None:
-        known = ", ".join(importer.what for importer in IMPORTERS.values())
-        raise InputError("run", f"a folder with a manifest.json, or {known}", str(files.run))
-    return found
+    importer = looks_like(files.run)
+    if importer is None:
+        formats = ", ".join(importer.what for importer in IMPORTERS.values())
+        raise InputError("run", f"a folder with a manifest.json, or {formats}", str(files.run))
+    return importer
 
 
 def _sources(importer: Importer, files: ImportFiles) -> dict[str, Source]:
-    given = files.given()
+    sources = files.given()
     for name in importer.needs:
-        if name not in given:
+        if name not in sources:
             raise InputError(name, sentence=f"{importer.what} cannot be read without `{name}`")
-    for name in given:
+    for name in sources:
         if name not in (*importer.needs, *importer.takes):
             takes = ", ".join((*importer.needs, *importer.takes))
             raise InputError(name, sentence=f"`format` {importer.name} uses {takes}, not `{name}`; remove it")
-    return given
+    return sources
 
 
 def _title(sources: Mapping[str, Source]) -> str:
@@ -217,7 +221,7 @@ def _title(sources: Mapping[str, Source]) -> str:
 
 @dataclass(frozen=True)
 class _JoinedSteps:
-    """Predictions with what is right, in order."""
+    """Predictions with their truths, in order."""
 
     predictions: Sequence[Prediction]
     truths: Sequence[Truth]
@@ -231,50 +235,50 @@ class _JoinedSteps:
 
 
 def _joined(
-    found: ImportedAnswers, importer: Importer, dataset: Any, split: str | None, answered_only: bool
+    imported: ImportedAnswers, importer: Importer, dataset: Any, split: str | None, answered_only: bool
 ) -> _JoinedSteps:
-    """The answers with what is right, from the files themselves or the data set. Raises InputError."""
-    if found.truths is not None:
+    """The answers with their truths, from the files themselves or the data set. Raises InputError."""
+    if imported.truths is not None:
         if answered_only:
             raise InputError(
                 "answered_only",
                 sentence=f"`answered_only` needs a format whose steps are those of a data set, which {importer.name} "
                 "is not",
             )
-        predictions = [_noted(found.answers[str(truth.key)](truth)) for truth in found.truths]
-        return _JoinedSteps(predictions, found.truths, (), split=str(found.settings.get("split", "")))
-    for name, given in (("dataset", dataset), ("split", split)):
-        if given is None:
+        predictions = [_noted(imported.answers[str(truth.key)](truth)) for truth in imported.truths]
+        return _JoinedSteps(predictions, imported.truths, (), split=str(imported.settings.get("split", "")))
+    for name, value in (("dataset", dataset), ("split", split)):
+        if value is None:
             raise InputError(
                 name, sentence=f"{importer.what} cannot be scored without `{name}`, which says what is right"
             )
-    return _from_data(found, open_split(dataset, str(split)), answered_only)
+    return _from_data(imported, open_split(dataset, str(split)), answered_only)
 
 
-def _note_problems(problems: Sequence[Problem], known: Mapping[str, str], watch: Watch) -> None:
+def _note_problems(problems: Sequence[Problem], note_meanings: Mapping[str, str], watch: Watch) -> None:
     """Notes the problems of each name, with their number and the first places."""
     by_name: dict[str, list[str]] = {}
     for problem in problems:
         by_name.setdefault(problem.name, []).append(problem.where)
     for name, where in sorted(by_name.items()):
         more = ", ..." if len(where) > SHOWN else ""
-        watch.note(f"{name}: {len(where)} {known.get(name, '')} ({'; '.join(where[:SHOWN])}{more})")
+        watch.note(f"{name}: {len(where)} {note_meanings.get(name, '')} ({'; '.join(where[:SHOWN])}{more})")
 
 
-def _from_data(found: ImportedAnswers, split: Split, answered_only: bool) -> _JoinedSteps:
+def _from_data(imported: ImportedAnswers, split: Split, answered_only: bool) -> _JoinedSteps:
     """The steps of the data set in its order."""
-    known = {str(key) for key in split.keys}
-    unknown = [Problem("unknown_step", key) for key in found.answers if key not in known]
-    is_described = found.settings.get("strategy") == "attributes"
+    split_keys = {str(key) for key in split.keys}
+    unknown = [Problem("unknown_step", key) for key in imported.answers if key not in split_keys]
+    is_described = imported.settings.get("strategy") == "attributes"
     predictions, truths = [], []
-    is_pointed = "agent" in found.settings
-    answered = {key for key in split.keys if str(key) in found.answers}
+    is_pointed = "agent" in imported.settings
+    answered = {key for key in split.keys if str(key) in imported.answers}
     for step in split.steps(answered if answered_only else None):
         page = cache(partial(Page, step.cleaned_html))
         truth = target_of(step, page)
         detail = "the file holds no answer to this step"
         prediction = Prediction(truth.key, (), None, "", "", failure=NO_ANSWER, detail=detail, ran=False)
-        if answer := found.answers.get(str(step.key)):
+        if answer := imported.answers.get(str(step.key)):
             prediction = answer(truth)
         if is_described:
             prediction = _searched(prediction, step, page, truth)
@@ -288,7 +292,7 @@ def _from_data(found: ImportedAnswers, split: Split, answered_only: bool) -> _Jo
         predictions=predictions,
         truths=truths,
         problems=unknown,
-        n_missing=len(known - found.answers.keys()),
+        n_missing=len(split_keys - imported.answers.keys()),
         split=split.name,
         dataset=str(split.dataset),
         fingerprint=split.fingerprint,
@@ -308,9 +312,9 @@ def _searched(prediction: Prediction, step: Step, page: Callable[[], Page], trut
     groups = []
     for group in prediction.groups:
         described = parse_grounding_reply(group.replies[-1], "attributes", 0)
-        found = search.find(described.element_type, described.element_text)
-        notes.update(match_notes(described, found))
-        groups.append(replace(group, element_id=found.ids[0] if len(found.ids) == 1 else None))
+        matches = search.find(described.element_type, described.element_text)
+        notes.update(match_notes(described, matches))
+        groups.append(replace(group, element_id=matches.ids[0] if len(matches.ids) == 1 else None))
     if not groups:
         return prediction
     decided = merge(groups, "first", ())
@@ -352,9 +356,9 @@ def _on_page(prediction: Prediction, step: Step, page: Callable[[], Page]) -> Pr
     if prediction.point is None or prediction.element_id is not None:
         return prediction
     boxes: list[tuple[str, Box]] = [(c.backend_node_id, c.box) for c in step.candidates if c.box is not None]
-    # as for what is like the right element: a page that we never met must not end an import
+    # as for what is like the right element: an unforeseen page must not end an import
     with suppress(Exception):
-        boxes.sort(key=lambda one: page().position(one[0]))
+        boxes.sort(key=lambda entry: page().position(entry[0]))
     return replace(prediction, element_id=element_at(prediction.point, boxes))
 
 

@@ -26,15 +26,16 @@ _NAMED_K = re.compile(r"_top(\d{1,4})\.json$")
 
 
 def read(sources: Mapping[str, Source]) -> ImportedAnswers:
+    """Reads outputs or predictions: the kind that most entries of the file are."""
     source = sources["run"]
     entries, is_utf8 = _entries(source)
-    rounds = [one for one in entries if _is_output(one)]
-    finals = [one for one in entries if _is_final(one)]
+    rounds = [entry for entry in entries if _is_output(entry)]
+    finals = [entry for entry in entries if _is_final(entry)]
     if not rounds and not finals:
         raise WrongFormat(source, "MindAct's outputs or predictions: a list of entries that begin with a step")
     # replies of a chat model hold `Answer:`; those of T5 begin with their letter
     layout: Layout = (
-        "chat" if any("Answer:" in one.reply for entry in rounds for one in _rounds(entry[1])) else "seq2seq"
+        "chat" if any("Answer:" in exchange.reply for entry in rounds for exchange in _rounds(entry[1])) else "seq2seq"
     )
     named = _NAMED_K.search(source.path.name)
     top_k = int(named[1]) if named else TOP_K
@@ -101,12 +102,12 @@ class _Round:
     reply: str
 
 
-def _rounds(found: Sequence[Any]) -> list[_Round]:
+def _rounds(written_rounds: Sequence[Any]) -> list[_Round]:
     """The rounds that can be read; a step that was not asked has none."""
     rounds = []
-    for one in found:
+    for written_round in written_rounds:
         try:
-            ids, (_, _, choices), reply = one
+            ids, (_, _, choices), reply = written_round
             offered = tuple(text(choice[0]) for choice in choices)
             rounds.append(_Round(tuple(map(text, ids)), offered, text(reply)))
         except (TypeError, ValueError, LookupError):
@@ -121,17 +122,17 @@ def _eliminated(rounds: Sequence[_Round], layout: Layout, top_k: int, truth: Tru
     queue there is no element; with one candidate left, whichever it is, the last winner stays the answer. A letter
     beyond the choices takes a chat model's winner away and leaves T5's.
     """
-    asked = {node for one in rounds for node in one.asked}
+    asked = {node for exchange in rounds for node in exchange.asked}
     # all candidates ranked under k were in the queue; one that was never asked is left over
     n_left = max(0, min(top_k, truth.n_candidates) - len(asked)) if truth.n_candidates else 0
     waiting: set[str] = set()
     winner: Reply | None = None
     groups, beyond = [], 0
-    for place, one in enumerate(rounds):
-        waiting -= set(one.asked)
-        answer = parse_multichoice_reply(one.reply, layout, len(one.offered), counts_back=True)
-        element = None if answer.choice is None else one.offered[answer.choice]
-        group = Reply(place, one.offered, (one.reply,), element, answer.op, answer.value, answer.failure)
+    for place, exchange in enumerate(rounds):
+        waiting -= set(exchange.asked)
+        answer = parse_multichoice_reply(exchange.reply, layout, len(exchange.offered), counts_back=True)
+        element = None if answer.choice is None else exchange.offered[answer.choice]
+        group = Reply(place, exchange.offered, (exchange.reply,), element, answer.op, answer.value, answer.failure)
         groups.append(group)
         if element is not None:
             waiting.add(element)

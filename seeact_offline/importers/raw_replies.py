@@ -25,18 +25,19 @@ NOTES = {
 
 
 def read(sources: Mapping[str, Source], agent: str | None = None, strict: bool = False) -> ImportedAnswers:
-    """`agent`: whose language the replies are in. `strict`: read them as its released code does."""
+    """Reads raw replies. `agent`: the agent whose language they are in. `strict`: read them as its released code
+    does."""
     source = sources["run"]
-    found = table_rows(source, (*IDS, "reply"))
-    if found.rows and not any(reply_text(row.values.get("reply", "-")).strip() for row in found.rows):
+    table = table_rows(source, (*IDS, "reply"))
+    if table.rows and not any(reply_text(row.values.get("reply", "-")).strip() for row in table.rows):
         raise InputError("run", sentence=f"{source.path} holds no replies")
-    columns = {name for row in found.rows for name in row.values}
+    columns = {name for row in table.rows for name in row.values}
     if not columns.issuperset((*IDS, "reply")):
         raise WrongFormat(source, "a table with the columns annotation_id, action_uid and reply")
     if agent is None:
         raise InputError("agent", sentence="`format` replies needs `agent`, whose language they are in")
     language, code = find_agent(agent)
-    first, problems = found.first_of_each()
+    first, problems = table.first_of_each()
     unknown = sorted(columns - {*IDS, "reply", *SIZES, *PARTS})
     return ImportedAnswers(
         {

@@ -73,6 +73,8 @@ def json_rows(source: Source, key: Callable[[Mapping[str, Any]], str] = step_of,
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
+    """One line of a file."""
+
     number: int
     """The line's number, from 1."""
     text: str
@@ -86,16 +88,16 @@ def lines(source: Source) -> Iterator[TextLine]:
     """The lines that hold anything; of a file that is one list of objects, each as a line. Raises InputError for a file
     that cannot be read."""
     content = read_named(source.argument, source.path, largest=LARGE)
-    found = content.split(b"\n")
+    raw_lines = content.split(b"\n")
     if content.lstrip()[:1] == b"[":
         with suppress(FormatError):
             values = read_json(content)
             if all(isinstance(value, dict) for value in values):
-                found = [json.dumps(value).encode() for value in values] + [b""]
-    for number, line in enumerate(found, 1):
+                raw_lines = [json.dumps(value).encode() for value in values] + [b""]
+    for number, line in enumerate(raw_lines, 1):
         if line.strip():
             words, is_utf8 = decoded(line)
-            yield TextLine(number, words, number == len(found), is_utf8)
+            yield TextLine(number, words, number == len(raw_lines), is_utf8)
 
 
 def decoded(content: bytes) -> tuple[str, bool]:
@@ -130,12 +132,12 @@ def reply_text(value: Any) -> str:
             pass
         case {"role": "assistant", "content": content}:
             parts = [*(content if isinstance(content, list) else [content]), *(value.get("tool_calls") or [])]
-        case [{"role": _}, *_] if all(isinstance(one, dict) and "role" in one for one in value):
-            parts = [one for one in value if one["role"] == "assistant"][-1:]
+        case [{"role": _}, *_] if all(isinstance(turn, dict) and "role" in turn for turn in value):
+            parts = [turn for turn in value if turn["role"] == "assistant"][-1:]
         case [str() | {"type": _}, *_]:
             parts = value
-        case {"type": "text" | "output_text", "text": said}:
-            return text(said)
+        case {"type": "text" | "output_text", "text": words}:
+            return text(words)
         case {"type": "thinking" | "redacted_thinking" | "reasoning"}:
             return ""
         case _:
@@ -152,8 +154,8 @@ def numbers(value: object) -> tuple[float, ...] | None:
         value = bare.split(",") if bare.strip() else []
     if not isinstance(value, list | tuple):
         return None
-    found = [as_number(part) for part in value]
-    return None if None in found else tuple(one for one in found if one is not None)
+    parsed = [as_number(part) for part in value]
+    return None if None in parsed else tuple(number for number in parsed if number is not None)
 
 
 def is_finite(values: tuple[float, ...]) -> bool:
@@ -162,5 +164,5 @@ def is_finite(values: tuple[float, ...]) -> bool:
 
 def box(value: object) -> Box | None:
     """x, y, width, height; None for anything else."""
-    found = numbers(value)
-    return Box(*found) if found is not None and len(found) == 4 and is_finite(found) else None
+    sides = numbers(value)
+    return Box(*sides) if sides is not None and len(sides) == 4 and is_finite(sides) else None

@@ -1,4 +1,4 @@
-"""Files of replies of which nobody says who wrote them: every agent is tried on them."""
+"""Files of replies whose agent is not known: every agent is tried on them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def fit_file(path: Path, dataset: Any = None, split: str | None = None) -> Agent
     if dataset is None and split is None:
         return agent_fits(RawReply(row["reply"], row) for row in rows)
     if dataset is None or split is None:
-        lacks, given = ("split", "dataset") if split is None else ("dataset", "split")
-        raise InputError(lacks, sentence=f"`{given}` needs `{lacks}`: together they say which steps the replies are to")
+        lacks, named = ("split", "dataset") if split is None else ("dataset", "split")
+        raise InputError(lacks, sentence=f"`{named}` needs `{lacks}`: together they say which steps the replies are to")
     first: dict[str, Mapping[str, Any]] = {}
     for row in rows:
         first.setdefault(step_of(row), row)
@@ -45,7 +45,7 @@ def fit_file(path: Path, dataset: Any = None, split: str | None = None) -> Agent
 
 
 def _of_step(row: Mapping[str, Any], step: Step) -> RawReply:
-    boxes = [one.box for one in step.candidates if one.box is not None and is_usable(one.box)]
+    boxes = [candidate.box for candidate in step.candidates if candidate.box is not None and is_usable(candidate.box)]
     return RawReply(row["reply"], row, picture_size(step), step.truth.boxes, boxes)
 
 
@@ -65,7 +65,7 @@ def read_replies(path: Path) -> list[Mapping[str, Any]]:
         rows = [
             {"reply": value if isinstance(value, str) else line} for line, value in zip(written, values, strict=True)
         ]
-    rows = [{**row, "reply": said} for row in rows if (said := reply_text(row["reply"])).strip()]
+    rows = [{**row, "reply": reply} for row in rows if (reply := reply_text(row["reply"])).strip()]
     if not rows:
         raise InputError("run", sentence=f"{path} holds no replies")
     return rows

@@ -42,7 +42,7 @@ NOTES = {
 
 
 def read(sources: Mapping[str, Source], grounding: str | None = None) -> ImportedAnswers:
-    """`grounding`: the strategy of the replies; None: the files tell it."""
+    """Reads SeeAct's predictions. `grounding`: the strategy of the replies; None: the files tell it."""
     files = _prediction_files(sources["run"])
     steps = [_read_step(file) for file in files]
     groups = [group for step in steps for group in step.groups]
@@ -63,7 +63,7 @@ def read(sources: Mapping[str, Source], grounding: str | None = None) -> Importe
 
 
 def _prediction_files(source: Source) -> list[Path]:
-    """One a step. Raises InputError where a folder holds those of several experiments."""
+    """The files of predictions, one per step. Raises InputError where a folder holds those of several experiments."""
     path = source.path
     if path.is_file():
         if not any("multichoice_id" in row.values for row in _objects(path).rows):
@@ -71,13 +71,13 @@ def _prediction_files(source: Source) -> list[Path]:
         if not path.with_name(QUERIES).is_file():
             raise InputError(source.argument, sentence=f"{path} has no {QUERIES} beside it; name predictions that have")
         return [path]
-    found = sorted(path.glob("prediction-*.jsonl")) or sorted(path.glob("*/prediction-*.jsonl"))
-    if not found:
+    files = sorted(path.glob("prediction-*.jsonl")) or sorted(path.glob("*/prediction-*.jsonl"))
+    if not files:
         raise WrongFormat(source, "prediction-*.jsonl, at once or in a folder a step")
-    names = sorted({file.name for file in found})
+    names = sorted({file.name for file in files})
     if len(names) > 1:
         raise InputError(source.argument, "predictions of one experiment", f"{' and '.join(names[:3])} in {path}")
-    return found
+    return files
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class _Group:
     place: int
     offered: tuple[str, ...]
     texts: tuple[str, ...]
-    """One a turn."""
+    """Replies, one per turn."""
     names_type: bool
     """True if prompt or reply name the element's type, as only attributes has it."""
 
@@ -127,9 +127,9 @@ def _answer(step: _Step, strategy: str, ranked: tuple[str, ...], truth: Truth) -
 
 def _read_step(file: Path) -> _Step:
     queries = _objects(file.with_name(QUERIES))
-    said = _objects(file)
+    predictions = _objects(file)
     key = next((key for row in queries.rows if (key := step_of(row.values))), file.parent.name)
-    rows, problems = _answered(said.rows, len(queries.rows))
+    rows, problems = _answered(predictions.rows, len(queries.rows))
     groups = tuple(
         _Group(place, _offered(query.values), _texts(rows[place]), _has_element_type(rows[place]))
         for place, query in enumerate(queries.rows)
@@ -141,23 +141,23 @@ def _read_step(file: Path) -> _Step:
         groups=groups,
         n_queries=len(queries.rows),
         ranked=_ranked(queries.rows, [node for group in groups for node in group.offered]),
-        problems=(*queries.problems, *said.problems, *problems),
+        problems=(*queries.problems, *predictions.problems, *problems),
     )
 
 
 def _objects(file: Path) -> SourceRows:
     """The objects of its lines; a line may be a JSON text that itself holds JSON."""
     folder = f"{file.parent.name}/{file.name}"
-    found = json_rows(Source("run", file), lambda row: folder, unwrap=True)
+    table = json_rows(Source("run", file), lambda row: folder, unwrap=True)
     return SourceRows(
-        [SourceRow(row.key, row.where.replace(file.name, folder), row.values) for row in found.rows],
-        [Problem(one.name, one.where.replace(file.name, folder)) for one in found.problems],
+        [SourceRow(row.key, row.where.replace(file.name, folder), row.values) for row in table.rows],
+        [Problem(problem.name, problem.where.replace(file.name, folder)) for problem in table.problems],
     )
 
 
 def _answered(rows: Sequence[SourceRow], n_groups: int) -> tuple[dict[int, SourceRow], list[Problem]]:
     """Group -> its prediction."""
-    found: dict[int, SourceRow] = {}
+    by_group: dict[int, SourceRow] = {}
     problems = []
     for row in rows:
         group = as_number(row.values.get("multichoice_id"))
@@ -165,20 +165,20 @@ def _answered(rows: Sequence[SourceRow], n_groups: int) -> tuple[dict[int, Sourc
             problems.append(Problem("bad_row", row.where))
         elif group not in range(n_groups):
             problems.append(Problem("unknown_group", row.where))
-        elif int(group) in found:
+        elif int(group) in by_group:
             problems.append(Problem("duplicate_group", row.where))
         else:
-            found[int(group)] = row
-    return found, problems
+            by_group[int(group)] = row
+    return by_group, problems
 
 
 def _texts(row: SourceRow, name: str = "gpt_output") -> tuple[str, ...]:
-    given = row.values.get(name)
-    return tuple(map(text, given)) if isinstance(given, list) else (text(given),) if given else ()
+    written = row.values.get(name)
+    return tuple(map(text, written)) if isinstance(written, list) else (text(written),) if written else ()
 
 
 def _has_element_type(row: SourceRow) -> bool:
-    return any("ELEMENT TYPE" in one.upper() for one in (*_texts(row), *_texts(row, "prompt")))
+    return any("ELEMENT TYPE" in words.upper() for words in (*_texts(row), *_texts(row, "prompt")))
 
 
 def _offered(query: Mapping[str, Any]) -> tuple[str, ...]:
@@ -202,8 +202,8 @@ def _ranked(queries: Sequence[SourceRow], offered: Sequence[str]) -> tuple[str, 
     ranks: dict[str, float] = {}
     for query in queries:
         for name in ("pos_candidates", "neg_candidates"):
-            for one in query.values.get(name) or ():
-                candidate = _candidate(one)
+            for entry in query.values.get(name) or ():
+                candidate = _candidate(entry)
                 rank = as_number(candidate.get("rank"))
                 if rank is not None:
                     ranks[text(candidate.get("backend_node_id"))] = rank
@@ -214,10 +214,10 @@ def _ranked(queries: Sequence[SourceRow], offered: Sequence[str]) -> tuple[str, 
 def _candidate(value: object) -> Mapping[str, Any]:
     """A candidate, which in some files is a text of JSON."""
     try:
-        found = read_json(value) if isinstance(value, str) else value
+        candidate = read_json(value) if isinstance(value, str) else value
     except FormatError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return candidate if isinstance(candidate, dict) else {}
 
 
 def _looks(first: Any) -> bool:

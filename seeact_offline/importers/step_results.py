@@ -26,7 +26,7 @@ REPLIES = {"seeclick": ("sentence", "pred"), "showui": ("sentence",)}
 
 
 def read(sources: Mapping[str, Source], name: str) -> ImportedAnswers:
-    """`name`: of the format, which is the agent's."""
+    """Reads step results. `name`: the name of the format, which is the agent's."""
     source = sources["run"]
     results = _rows(source, REPLIES[name])
     if not results.rows:
@@ -103,7 +103,7 @@ def _step_of(result: Mapping[str, Any]) -> str:
 def _looks(first: Any, *, has_task: bool) -> bool:
     """`has_task`: true of SeeClick's results, which name the task's id; ShowUI's have a number in its place."""
     results = _results(first, REPLIES["seeclick"])
-    return any("img_path" in one and ("annot_id" in one) is has_task for one in results)
+    return any("img_path" in result and ("annot_id" in result) is has_task for result in results)
 
 
 SEECLICK = Importer(

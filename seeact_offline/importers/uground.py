@@ -39,8 +39,9 @@ Values = Mapping[str, Any]
 
 
 def read(sources: Mapping[str, Source]) -> ImportedAnswers:
-    """Every sample becomes a step. `failure` of a prediction: `no_plan`, `no_output`, `unreadable_output`, `bad_point`
-    (not finite), `bad_scale`: such an element counts as wrong. The released evaluator stops at all but the first."""
+    """Reads UGround's files; every sample becomes a step. `failure` of a prediction: `no_plan`, `no_output`,
+    `unreadable_output`, `bad_point` (not finite), `bad_scale`: such an element counts as wrong. The released evaluator
+    stops at all but the first."""
     samples, problems = json_rows(sources["samples"]).first_of_each()
     if not any("operation" in row.values for row in samples.values()):
         raise WrongFormat(sources["samples"], "samples of UGround, with annotation_id, action_uid and operation")
@@ -88,9 +89,9 @@ class _Answers:
             return _in_block(plan)
         return _in_block(self.by_step[key].values) if key in self.by_step else None
 
-    def problems(self, known: Collection[str]) -> list[Problem]:
+    def problems(self, sample_keys: Collection[str]) -> list[Problem]:
         rows = [*self.by_id.values(), *self.by_step.values()]
-        unknown = [Problem("unknown_step", f"{row.key} in {row.where}") for row in rows if row.key not in known]
+        unknown = [Problem("unknown_step", f"{row.key} in {row.where}") for row in rows if row.key not in sample_keys]
         return [*self.left_out, *unknown]
 
 
@@ -101,15 +102,15 @@ def _in_block(row: Values) -> Values:
 
 def _answers(source: Source) -> _Answers:
     """The first row decides whether all are known by their ids, as in the released code."""
-    found = json_rows(source, lambda row: text(row.get("id")) or step_of(row))
-    if not any("output" in row.values or "scale" in row.values for row in found.rows):
+    table = json_rows(source, lambda row: text(row.get("id")) or step_of(row))
+    if not any("output" in row.values or "scale" in row.values for row in table.rows):
         raise WrongFormat(source, "answers of UGround, with id, output and scale")
-    have_ids = bool(found.rows[0].values.get("id"))
+    have_ids = bool(table.rows[0].values.get("id"))
     if not have_ids:
-        named = [SourceRow(step_of(row.values), row.where, row.values) for row in found.rows]
+        named = [SourceRow(step_of(row.values), row.where, row.values) for row in table.rows]
         lost = [Problem("bad_row", row.where) for row in named if not row.key]
-        found = SourceRows([row for row in named if row.key], [*found.problems, *lost])
-    rows, problems = found.first_of_each()
+        table = SourceRows([row for row in named if row.key], [*table.problems, *lost])
+    rows, problems = table.first_of_each()
     return _Answers(rows if have_ids else {}, {} if have_ids else rows, tuple(problems))
 
 
@@ -153,12 +154,13 @@ class _Step:
         if not self.is_grounded:
             return Prediction(truth.key, (), None, op, value)
         at = place(self.answer) if self._is_asked and self.answer is not None else Place()
-        given = self.sample.get("bbox")
+        target_boxes = self.sample.get("bbox")
+        has_boxes = isinstance(target_boxes, list) and _is_many(target_boxes)
         notes = {
             "block_without_target": int(not self._shows_target),
             "no_description": int(self._lacks_description),
             "no_answer": int(self._is_asked and self.answer is None),
-            "bad_target_box": len(given) - len(boxes(given)) if isinstance(given, list) and _is_many(given) else 0,
+            "bad_target_box": len(target_boxes) - len(boxes(target_boxes)) if has_boxes else 0,
             "empty_output": int(at.is_empty),
         }
         return Prediction(
@@ -191,8 +193,8 @@ class _Step:
 
     @property
     def _target_blocks(self) -> Values | None:
-        found = self.sample.get("target_blocks", self.plan.get("target_blocks"))
-        return found if isinstance(found, dict) else None
+        blocks = self.sample.get("target_blocks", self.plan.get("target_blocks"))
+        return blocks if isinstance(blocks, dict) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,26 +213,26 @@ def place(answer: Values) -> Place:
     """The `output` of an answer in the pixels of the picture that was shown, divided by its `scale`."""
     if answer.get("output") is None:
         return Place(failure="no_output", detail="expected an output, got none")
-    found = numbers(answer["output"])
-    if found is None or len(found) not in (0, 2):
+    output = numbers(answer["output"])
+    if output is None or len(output) not in (0, 2):
         return Place(failure="unreadable_output", detail=f"expected x and y, got {answer['output']!r:.80}")
     scale = as_number(answer.get("scale"))
     if scale is None or not is_finite((scale,)) or scale <= 0:
         return Place(failure="bad_scale", detail=f"expected a number above 0, got {answer.get('scale')!r:.80}")
-    if not is_finite(found):
+    if not is_finite(output):
         return Place(failure="bad_point", detail=f"expected two numbers, got {answer['output']!r:.80}")
-    x, y = found or (0.0, 0.0)
-    return Place((x / scale, y / scale), is_empty=not found)
+    x, y = output or (0.0, 0.0)
+    return Place((x / scale, y / scale), is_empty=not output)
 
 
 def boxes(value: object) -> tuple[Box, ...]:
     """The boxes of a list that are four numbers; a single one may stand alone."""
     several = value if isinstance(value, list) and _is_many(value) else [value]
-    return tuple(one for one in map(box, several) if one is not None)
+    return tuple(parsed for parsed in map(box, several) if parsed is not None)
 
 
 def _is_many(value: list[Any]) -> bool:
-    return not (len(value) == 4 and all(as_number(one) is not None for one in value))
+    return not (len(value) == 4 and all(as_number(number) is not None for number in value))
 
 
 def _length(sample: Values) -> int:
