@@ -155,12 +155,14 @@ class _Step:
             return Prediction(truth.key, (), None, op, value)
         at = place(self.answer) if self._is_asked and self.answer is not None else Place()
         target_boxes = self.sample.get("bbox")
-        has_boxes = isinstance(target_boxes, list) and _is_many(target_boxes)
+        n_bad_boxes = 0
+        if isinstance(target_boxes, list) and _is_many(target_boxes):
+            n_bad_boxes = len(target_boxes) - len(boxes(target_boxes))
         notes = {
             "block_without_target": int(not self._shows_target),
             "no_description": int(self._lacks_description),
             "no_answer": int(self._is_asked and self.answer is None),
-            "bad_target_box": len(target_boxes) - len(boxes(target_boxes)) if has_boxes else 0,
+            "bad_target_box": n_bad_boxes,
             "empty_output": int(at.is_empty),
         }
         return Prediction(
