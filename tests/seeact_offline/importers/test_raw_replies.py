@@ -14,13 +14,13 @@ from PIL import Image
 
 import seeact_offline as so
 from seeact_offline.agents import AGENTS
+from seeact_offline.importers.importing import ImportedRun, ImportFiles, import_run
+from seeact_offline.importers.reading import reply_text
 from seeact_offline.records import InputError, Step, StepKey
 from seeact_offline.runs.batches import run_batch
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import without_ignored
-from seeact_offline.runs.importing import ImportedRun, ImportFiles, import_run
 from seeact_offline.sample import DATA
-from seeact_offline.scoring.importers.reading import reply_text
 
 
 def written(path: Path, rows: list[dict[str, Any]]) -> ImportFiles:
