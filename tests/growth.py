@@ -44,11 +44,11 @@ ROOMS = (
     "grounding.pixel",
     "judging",
     "models.builtin",
+    "models.tokens",
     "pages",
     "prompting",
     "replies",
     "rewards",
-    "tokens",
     "trajectories",
 )
 TEXTS = frozenset({"text", "reply", "plain", "line", "code", "html", "cleaned_html", "tree", "answer"})

@@ -24,9 +24,8 @@ from seeact_offline.agents.gui_agent import AgentGrounding
 from seeact_offline.dataset.rows import StoredScreenshot
 from seeact_offline.files.digest import file_digest
 from seeact_offline.files.formats import decoded
-from seeact_offline.files.journal import Journal
 from seeact_offline.files.redaction import redact
-from seeact_offline.files.whole import replace_text
+from seeact_offline.files.whole import Journal, replace_text
 from seeact_offline.grounding import Grounding
 from seeact_offline.live.acting_places import Place
 from seeact_offline.live.acting_tasks import BUNDLED, live_tasks, miniwob_episodes

@@ -15,11 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from seeact_offline.files.extensions import Doors, entry_point_names, load_named
-from seeact_offline.models.bills import Price
-from seeact_offline.models.function import ObjectModel, name_of_object, provider_of_object
-from seeact_offline.models.image_tokens import ImageRule
+from seeact_offline.models.budget import Price
 from seeact_offline.models.prices import bundled_prices
-from seeact_offline.models.provider import ModelOptions, Provider, version_of
+from seeact_offline.models.provider import (
+    ModelOptions,
+    ObjectModel,
+    Provider,
+    name_of_object,
+    provider_of_object,
+    version_of,
+)
+from seeact_offline.models.tokens import ImageRule
 from seeact_offline.records import Model, ModelSpecError, did_you_mean
 
 __all__ = [

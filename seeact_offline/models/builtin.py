@@ -83,7 +83,9 @@ class LexicalModel(Model):
         elif re.search(r"^[ \t]*ELEMENT:", asked, re.MULTILINE):
             text = _final("NA", _CLICK)
         else:
-            text = f"The next target should have to do with: {', '.join(sorted(task.wanted)) or 'nothing in particular'}."
+            text = (
+                f"The next target should have to do with: {', '.join(sorted(task.wanted)) or 'nothing in particular'}."
+            )
         return Completion(text, _FREE)
 
 

@@ -17,10 +17,17 @@ from typing import Any
 
 from seeact_offline.models.hf_folder import digest, find_parts, picture_settings, settings
 from seeact_offline.models.hf_generation import Batches, Generator, Work
-from seeact_offline.models.hf_loading import DTYPES, LoadingOptions, check_packages, check_parts, running_dtype
-from seeact_offline.models.hf_prompts import Prompt, Turn
-from seeact_offline.models.image_tokens import ImageRule
+from seeact_offline.models.hf_loading import (
+    DTYPES,
+    LoadingOptions,
+    Prompt,
+    Turn,
+    check_packages,
+    check_parts,
+    running_dtype,
+)
 from seeact_offline.models.provider import ModelOptions, Provider
+from seeact_offline.models.tokens import ImageRule
 from seeact_offline.pages.resizing import MOST_STRETCHED, smart_resize
 from seeact_offline.pages.screenshots import open_picture
 from seeact_offline.records import CallRecord, Completion, Message, Model, ModelSpecError, Request

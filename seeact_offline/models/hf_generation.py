@@ -20,8 +20,15 @@ from typing import Any
 
 from seeact_offline.models.failures import truncated
 from seeact_offline.models.hf_folder import ModelParts
-from seeact_offline.models.hf_loading import LoadingOptions, load_model, load_processor, quiet
-from seeact_offline.models.hf_prompts import EncodedPrompts, Prompt, PromptEncoder
+from seeact_offline.models.hf_loading import (
+    EncodedPrompts,
+    LoadingOptions,
+    Prompt,
+    PromptEncoder,
+    load_model,
+    load_processor,
+    quiet,
+)
 from seeact_offline.models.provider import ModelOptions
 from seeact_offline.records import CallError, Completion, Usage
 

@@ -7,11 +7,14 @@ and `failures` names the failures.
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import os
 import re
 import secrets
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -19,25 +22,23 @@ from urllib.parse import urlsplit
 
 from seeact_offline.files.redaction import redact
 from seeact_offline.models import failures
-from seeact_offline.models.address import KEY_VARIABLE, NO_KEY, Server, address_of, azure_key, find_server
+from seeact_offline.models.address import KEY_VARIABLE, NO_KEY, Server, address_of, azure_key, find_server, variable
 from seeact_offline.models.apis import ApiReply, ReportedUsage, Tokens, find_api, is_stream, read_events, read_usage
-from seeact_offline.models.bills import Price
+from seeact_offline.models.budget import Price
 from seeact_offline.models.client import ServerModel
-from seeact_offline.models.data_urls import BUDGET, DataUrls
-from seeact_offline.models.environment import variable
-from seeact_offline.models.failures import Failure
+from seeact_offline.models.failures import Failure, ending
 from seeact_offline.models.http_client import CONNECT_S, ReplyTooLarge, check_environment, library, open_client
-from seeact_offline.models.image_tokens import possible_rules, rule_named
 from seeact_offline.models.parameters import COUNTS, DETAIL, STREAM, SYSTEM, Form, Parameters
 from seeact_offline.models.prices import LISTED_HOSTS
-from seeact_offline.models.prompt_counts import PromptCounts
 from seeact_offline.models.provider import ModelOptions, Provider
-from seeact_offline.models.servers import ending
+from seeact_offline.models.tokens import PromptCounts, possible_rules, rule_named
 from seeact_offline.records import (
     CallRecord,
     Completion,
+    ImageFormat,
     InputError,
     ModelSpecError,
+    Picture,
     Request,
     Usage,
     did_you_mean,
@@ -45,6 +46,54 @@ from seeact_offline.records import (
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+
+BUDGET = 64 * 1024 * 1024
+"""Bytes of all kept URLs together."""
+
+
+class DataUrls:
+    """Encodes each picture once while it is kept: turn 2 shows the picture of turn 1 again, and equal crops have equal keys.
+
+    Belongs to the event loop that first asks it.
+    """
+
+    def __init__(self, image_format: ImageFormat, budget: int = BUDGET) -> None:
+        """Keeps as many of the URLs asked for last as `budget` bytes hold."""
+        self._format, self._budget = image_format, budget
+        self._urls: OrderedDict[str, asyncio.Future[bytes]] = OrderedDict()
+        self._sizes: dict[str, int] = {}
+        """Bytes of each URL that is encoded."""
+        # more would not be done sooner, and each holds a page's pixels meanwhile
+        self._threads = ThreadPoolExecutor(os.cpu_count() or 1, "pictures")
+
+    async def get(self, picture: Picture) -> bytes:
+        """The URL in ASCII. Encodes in a thread, for pages are large. Raises what `picture.encoded` raises."""
+
+        def encode(picture: Picture) -> bytes:
+            return b"data:%b;base64,%b" % (self._format.mime.encode(), base64.b64encode(picture.encoded(self._format)))
+
+        key = picture.key
+        if key not in self._urls:
+            loop = asyncio.get_running_loop()
+            self._urls[key] = task = loop.run_in_executor(self._threads, encode, picture)
+            task.add_done_callback(lambda done: self._encoded(key, done))
+        self._urls.move_to_end(key)
+        # shielded: a step that is given up must not fail another that waits for the same picture
+        return await asyncio.shield(self._urls[key])
+
+    def _encoded(self, key: str, task: asyncio.Future[bytes]) -> None:
+        # looking at the error marks it as seen: when every caller has given up, nobody else does
+        if task.cancelled() or task.exception() is not None:
+            del self._urls[key]
+            return
+        self._sizes[key] = len(task.result())
+        for oldest in [key for key in self._urls if key in self._sizes]:
+            if sum(self._sizes.values()) <= self._budget:
+                break
+            del self._urls[oldest], self._sizes[oldest]
+
+
+# --- the model ---
 
 _PICTURE = secrets.token_hex(16)
 """Stands for a picture's URL while a request becomes JSON, so that megabytes of base64 are not looked through for characters to

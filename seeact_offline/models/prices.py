@@ -12,7 +12,6 @@ Prices are USD per million tokens. `date` is the day of which the source says so
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date as Date
@@ -25,12 +24,12 @@ import msgspec
 
 from seeact_offline.files.formats import FormatError, read_json, typed
 from seeact_offline.files.named import read_named
-from seeact_offline.models.bills import Price
+from seeact_offline.models.budget import Price
+from seeact_offline.models.tokens import undated
 from seeact_offline.records import InputError
 
 LISTED_HOSTS = frozenset({"api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com"})
 """Servers whose models the bundled table means by their names."""
-_DAY = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
 _WANTED = "IN,OUT in USD per million prompt and completion tokens, or a JSON file of prices"
 
 
@@ -84,11 +83,6 @@ def price_of(model: str, given: Price | PriceTable, date: str) -> Quote | None:
     """The charge of `PROVIDER/NAME` on this day (YYYY-MM-DD), by the user's price, which holds for any model, or by a table. None: the
     table has none."""
     return Quote(model, given, "", "given") if isinstance(given, Price) else given.find(model.partition("/")[2], date)
-
-
-def undated(name: str) -> str:
-    """Removes the day at the end of a model's name, if there is one."""
-    return _DAY.sub("", name)
 
 
 def read_given(text: str) -> Price | PriceTable:

@@ -12,7 +12,7 @@ from typing import Any
 from seeact_offline.dataset import SPLITS, canonical_split
 from seeact_offline.dataset.recorded import FINAL_SCREENSHOT
 from seeact_offline.dataset.writing import StepRecord, to_row, write_hub_parquet
-from seeact_offline.files.journal import Journal
+from seeact_offline.files.whole import Journal
 from seeact_offline.recorder.browser import RecordOptions
 from seeact_offline.recorder.script import TaskScript
 from seeact_offline.records import InputError

@@ -16,8 +16,8 @@ import msgspec
 
 from seeact_offline.files.digest import file_digest
 from seeact_offline.files.formats import decoded
-from seeact_offline.files.journal import Journal
 from seeact_offline.files.table import Table
+from seeact_offline.files.whole import Journal
 from seeact_offline.records import InputError
 from seeact_offline.runs.folder import worded
 from seeact_offline.scoring.inference import mcnemar_p

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seeact_offline.grounding.mindact import STYLES, answer_text, option_letter, question_text
-from seeact_offline.models.hf_prompts import control_tokens, harmless
+from seeact_offline.models.hf_loading import control_tokens, harmless
 from seeact_offline.pages.dom import Page
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import InputError, PromptError, Step, letter

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from seeact_offline.dataset import TEST_SPLITS
-from seeact_offline.models.bills import Price
+from seeact_offline.models.budget import Price
 from seeact_offline.models.prices import PriceTable
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig

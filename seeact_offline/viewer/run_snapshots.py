@@ -12,8 +12,8 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from seeact_offline.files.formats import decoded, read_json, typed
-from seeact_offline.files.journal import Journal
 from seeact_offline.files.named import SMALL, read_regular
+from seeact_offline.files.whole import Journal
 from seeact_offline.grounding.strategies import UNGROUNDED
 from seeact_offline.records import CallRecord, InputError, Prediction, StepKey, Truth
 from seeact_offline.runs.costs import run_cost

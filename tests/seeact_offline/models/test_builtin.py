@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from seeact_offline.models import ModelOptions, open_model
-from seeact_offline.models.model_call import call_model
+from seeact_offline.models.client import call_model
 from seeact_offline.records import (
     Candidate,
     Completion,
@@ -176,7 +176,9 @@ def test_the_oracle_never_answers_with_nothing() -> None:
 FINAL = "\n\nELEMENT: your answer\nACTION: CLICK, TYPE or SELECT\nVALUE: text"
 
 
-@pytest.mark.parametrize("asked", ["one label from the picture (NA if there is none)", "<point>A B</point> in pixels of the picture"])
+@pytest.mark.parametrize(
+    "asked", ["one label from the picture (NA if there is none)", "<point>A B</point> in pixels of the picture"]
+)
 def test_without_eyes_the_answer_is_no_mark_and_no_spot(asked: str) -> None:
     messages = (Message("user", "Your task: Open the cart"), Message("user", asked + FINAL))
     text = ask("builtin/lexical", Request(messages, STEP.key, 0, 2))

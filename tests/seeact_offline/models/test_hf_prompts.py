@@ -13,8 +13,7 @@ from PIL import Image
 
 from seeact_offline.agents.gui_agent import AgentGrounding
 from seeact_offline.models import ModelOptions, find_model
-from seeact_offline.models.hf_loading import LoadingOptions, load_processor
-from seeact_offline.models.hf_prompts import Prompt, PromptEncoder, Turn
+from seeact_offline.models.hf_loading import LoadingOptions, Prompt, PromptEncoder, Turn, load_processor
 from seeact_offline.records import ModelSpecError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy

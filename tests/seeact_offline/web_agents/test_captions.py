@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 import seeact_offline as so
-from seeact_offline.models.bills import Price, Terms
-from seeact_offline.models.budget import Budget
+from seeact_offline.models.budget import Budget, Price, Terms
 from seeact_offline.records import CAPTION_GROUP, Completion, InputError, Message, OutOfBudget, Usage
 from seeact_offline.runs.ablate import AXES, ablate, estimate_ablation, observation_variants
 from seeact_offline.runs.batches import run_batch

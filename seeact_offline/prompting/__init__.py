@@ -210,7 +210,7 @@ def shipped_packs() -> dict[str, Traversable]:
     """The packs that come with the project, by name: inside the package once installed, else those of the checkout."""
     roots: tuple[Traversable, ...] = (
         resources.files("seeact_offline").joinpath("_prompts"),
-        Path(__file__).parents[1] / "prompts",
+        Path(__file__).parents[2] / "prompts",
     )
     root = next((root for root in roots if root.is_dir()), None)
     folders = [f for f in root.iterdir() if f.is_dir() and f.name[:1] not in "._"] if root else []

@@ -20,9 +20,9 @@ from typing import Annotated
 
 import msgspec
 
-from .files.formats import FormatError, typed
-from .files.named import read_named
-from .records import PromptError
+from seeact_offline.files.formats import FormatError, typed
+from seeact_offline.files.named import read_named
+from seeact_offline.records import PromptError
 
 PROMPT_FILE = "src/data_utils/prompts.py"
 FRAME_FILE = "src/data_utils/format_prompt_utils.py"
@@ -227,7 +227,7 @@ def import_agent_prompts(agent: str, checkout: Path, out: Path) -> list[Path]:
     if published.system:
         files[f"{agent}.system.txt"] = f"{text(published.system)}\n"
     if published.beside:
-        from .prompting import shipped_packs
+        from seeact_offline.prompting import shipped_packs
 
         ours = shipped_packs()["seeact"]
         files |= {f"{name}.txt": ours.joinpath(f"{name}.txt").read_text("utf-8") for name in published.beside}
