@@ -19,7 +19,7 @@ import seeact_offline as so
 from seeact_offline.grounding.mindact import question_text
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.prompting import load_template, only_with
-from seeact_offline.prompting.importing import (
+from seeact_offline.prompting.published import (
     ARENA_FILES,
     FRAME_FILE,
     PROMPT_FILE,
