@@ -143,6 +143,16 @@ class Strategy:
     digest: str = ""
     """Identifies the code of one from outside the package; set on loading."""
 
+    @property
+    def title(self) -> str:
+        """Its name in results."""
+        return self.label or self.name
+
+    @property
+    def ignored_options(self) -> list[GroupingOption]:
+        """Grouping options that it does not use."""
+        return [name for name in GROUPING_OPTIONS if name not in self.grouping_options]
+
 
 @runtime_checkable
 class HasStrategy(Protocol):

@@ -103,7 +103,7 @@ def test_exported_requests_are_answered_elsewhere_and_scored_from_a_file(dataset
     first = {"dataset": dataset, "agent": agent, "split": "cross_website", "limit": 3}
     oracle = so.evaluate(model="builtin/oracle", out=tmp_path / "oracle", **first)
     said = {prediction.key: prediction.groups[-1] for prediction in oracle.predictions()}
-    config = EvalConfig(
+    config = EvalConfig.of(
         model="openai/m", base_url="http://localhost:9/v1", cache="off", out=tmp_path / "asked", **first
     )
     (file,) = run_batch(without_ignored(config), "export", tmp_path / "batches").files
