@@ -531,7 +531,7 @@ Status: "success" or "failure"
         (
             "judge-agenttrek",
             "prompt = system_msg = 'a'",
-            "a text in prompt of AgentTrek_eval in src/methods/agenttrek_eval.py",
+            "a function AgentTrek_eval in src/methods/agenttrek_eval.py",
         ),
     ],
 )
