@@ -144,7 +144,7 @@ def test_a_code_of_moderation_is_no_refusal_where_the_server_has_a_bad_day(statu
 
 
 def test_what_the_server_has_taken_once_stays() -> None:
-    answers = iter(["Hi.", Answer("Unknown parameter: 'temperature'.", 400)])
+    answers = iter(list[Answer | str](["Hi.", Answer("Unknown parameter: 'temperature'.", 400)]))
     with ChatServer(lambda body: next(answers, "Hi.")) as server:
         model = opened(server)
         found = ask_in_turn(model, 3)
