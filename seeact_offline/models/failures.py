@@ -272,6 +272,8 @@ class Failure:
     """The pause that the server asks for."""
     usage: Usage = field(default_factory=Usage)
     status: int | None = None
+    said: ServerError | None = None
+    """The server's error, taken apart; None where there was none."""
     finding: Finding | None = None
     """The row of the table that fits it; None where none does."""
     unbilled: bool = False
@@ -364,6 +366,7 @@ def of_status(
         retry_after_s=_retry_after(headers) if name in RETRIES else None,
         usage=usage or Usage(),
         status=status,
+        said=error,
         finding=finding,
         unbilled=usage is None and _is_unbilled(name, status, came_as_success),
     )

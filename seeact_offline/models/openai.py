@@ -128,6 +128,8 @@ class OpenAIModel(ServerModel):
         """True once the server has answered in HTTP, whatever it said."""
         self._prompts = PromptCounts()
         self._odd_endings: Counter[str] = Counter()
+        self._n_trials = 0
+        """Replies to requests without a part that the server may have refused."""
         self._unpriced_tier = ""
         """A service tier in which the server has answered, though it may cost more and has no price."""
 
@@ -152,6 +154,8 @@ class OpenAIModel(ServerModel):
         remarks = [*self._prompts.remarks]
         if "image_detail" in self._options.typed and not (self._server.is_openai or self._server.is_azure):
             remarks.insert(0, f"image_detail is OpenAI's own: {self._server.address} may ignore it")
+        if self._n_trials > len(self.dropped):
+            remarks.append(f"replies to requests without a parameter that the server blamed once: {self._n_trials}")
         if self._odd_endings:
             named = ", ".join(f"{reason} ({count})" for reason, count in sorted(self._odd_endings.items()))
             remarks.append(f"replies that ended for a reason that is not known, and were taken as they are: {named}")
@@ -174,20 +178,30 @@ class OpenAIModel(ServerModel):
             self._client = None
 
     async def _attempt(self, request: Request, urls: list[bytes]) -> Completion | Failure:
-        """One attempt; one more for each parameter that the server makes us leave out. Raises InputError where there is a limit of what may
-        be spent, and the attempt could cost anything."""
+        """One attempt; one more for each parameter that the server makes us leave out, or that its words blame. Raises InputError where there
+        is a limit of what may be spent, and the attempt could cost anything."""
+        trial: Form | None = None
+        refusal: Failure | None = None
         while True:
-            form = self.parameters.form
+            form = trial or self.parameters.form
             if self._options.budget is not None and self._options.budget.is_limited:
                 check_bounded(form, self._options.price, self._unpriced_tier)
             outcome = await self._post(self.body(request, urls, form))
-            parts = self.refusable(request, form)
             if isinstance(outcome, Completion):
                 self._prompts.add(request.messages, outcome.usage.prompt_tokens)
-                self.parameters.note_answer(parts)
+                self.parameters.note_answer(form, self.refusable(request, form))
+                self._n_trials += trial is not None
                 return outcome
-            if not self.parameters.give_way(parts, outcome):
-                return outcome
+            parts = self.refusable(request, form)
+            if self.parameters.give_way(parts, outcome):
+                trial = None
+                continue
+            trial = self.parameters.control(form, parts, outcome)
+            if trial is None:
+                # where the trial is refused too, the first words are what the user has to read
+                is_refused_too = outcome.name == "bad_request" and outcome.unbilled
+                return refusal if refusal is not None and is_refused_too else outcome
+            refusal = refusal or outcome
 
     def refusable(self, request: Request, form: Form) -> list[str]:
         """Names of all of this request that a server may refuse: parameters, and ways to ask."""

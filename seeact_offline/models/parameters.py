@@ -4,13 +4,15 @@ Nothing is guessed from a model's name. A server that refuses one of ours is ask
 that the user chose is the user's to change. OpenAI's chat completions know the limit of new tokens by two names, and each
 server takes one or both: refused under one name, it is sent under the other.
 
-As this changes every later call, it needs certainty: a row of the table of servers. And nothing is left out that the server has ever
-taken: then the refusal is the call's failure.
+As this changes every later call, it needs certainty: a row of the table of servers; or a request that was refused in words that name
+the parameter, was answered without it, and another that is then refused for it again. And nothing is left out for good that the server
+has ever taken: then a request is tried without it, and only that one.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -122,12 +124,14 @@ class Parameters:
         }
         self._refusable = (not_typed | api.own.keys() | {SYSTEM, STREAM, COUNTS}) - chosen.keys()
         self._renamable = _TWINS.keys() & (ours.keys() - chosen.keys())
+        self._suspected: frozenset[str] = frozenset()
+        """Names that a server's words have blamed, and without which it then answered."""
         self._taken: set[str] = set()
         """Names of what stood in requests that were answered."""
 
     def give_way(self, parts: Collection[str], failure: Failure) -> bool:
         """Leaves out for good what the server certainly does not take of the `parts` of a request. True: ask again."""
-        refused = failure.refuses - self._taken
+        refused = (failure.refuses | (self._suspected & set(_blamed(parts, failure)))) - self._taken
         for name in parts:
             # another call may have been told so meanwhile
             if name in refused and name in self.form.gone:
@@ -142,8 +146,15 @@ class Parameters:
             self.form = left
         return left is not None
 
-    def note_answer(self, parts: Collection[str]) -> None:
-        """Notes that a request of these parts was answered: none of them is left out from now on."""
+    def control(self, form: Form, parts: Collection[str], failure: Failure) -> Form | None:
+        """The form without what the server's words blame, for a trial that changes no other call; None where they blame nothing of ours."""
+        forms = (self._left(form, name) for name in _blamed(parts, failure))
+        # without any limit of new tokens, a call may cost anything
+        return next((left for left in forms if left is not None and left.reply_limit <= form.reply_limit), None)
+
+    def note_answer(self, form: Form, parts: Collection[str]) -> None:
+        """Notes that a request of these parts was answered: none of them is to blame, what its form leaves out may be."""
+        self._suspected = frozenset(form.gone) - set(self.form.gone)
         self._taken |= set(parts)
 
     def _left(self, form: Form, name: str) -> Form | None:
@@ -153,3 +164,33 @@ class Parameters:
         if name in self._renamable and twin not in form.gone:
             return form.without(name, is_renamed=True)
         return form.without(name, is_renamed=False) if first in self._refusable else None
+
+
+def _blamed(parts: Collection[str], failure: Failure) -> list[str]:
+    """The parts of a refused request that the server's words name: in a row of the table, or where no row fits."""
+    if failure.status not in (400, 422) or failure.said is None or (failure.finding and not failure.refuses):
+        return []
+    named = failure.refuses or set(failure.said.parameters)
+    sentences = () if failure.refuses else failure.said.sentences
+    return [name for name in parts if name in named or any(_NAMED[name].search(said) for said in sentences)]
+
+
+class _Patterns(dict[str, re.Pattern[str]]):
+    """The ways in which a sentence names a part of a request as the cause of a refusal."""
+
+    def __missing__(self, name: str) -> re.Pattern[str]:
+        verbs = "may|must|can|should|is|does|value|parameter|argument|setting"
+        spelt = rf"['\"`]{name}['\"`]|(?:parameter|argument|field|property)s?:? {name}\b|(?<![\w'])(?:invalid )?{name}(?: (?:{verbs})\b|\s*参数)"
+        return self.setdefault(name, re.compile(spelt))
+
+
+_NAMED = _Patterns(
+    {
+        SYSTEM: re.compile(
+            r"\b(system|developer)\W+(\w+\W+)?(roles?|messages?|prompts?|instructions?)\b|\brole\W+(\w+\W+)?(system|developer)\b"
+        ),
+        STREAM: re.compile(
+            r"\bstream(ing)?\b[^.]{0,40}\b(only|must|required?|supported|true)\b|\b(only|must|requires?|supports?)\b[^.]{0,40}\bstream(ing)?\b"
+        ),
+    }
+)

@@ -177,12 +177,22 @@ FINAL = "\n\nELEMENT: your answer\nACTION: CLICK, TYPE or SELECT\nVALUE: text"
 
 
 @pytest.mark.parametrize(
-    "asked", ["one label from the picture (NA if there is none)", "<point>A B</point> in pixels of the picture"]
+    ("asked", "element"),
+    [
+        ("one label from the picture (NA if there is none)", "NA"),
+        ("<point>A B</point> in pixels of the picture, which is 1280 wide and 7413 high", "<point>640 3706</point>"),
+        ("coordinates as fractions of width and height, from 0 to 1", "<point>0.5 0.5</point>"),
+        ("<box>..</box> in thousandths, from 0 to 1000", "<point>500 500</point>"),
+    ],
 )
-def test_without_eyes_the_answer_is_no_mark_and_no_spot(asked: str) -> None:
-    messages = (Message("user", "Your task: Open the cart"), Message("user", asked + FINAL))
+def test_without_eyes_the_answer_is_no_mark_and_the_middle_of_the_picture(asked: str, element: str) -> None:
+    messages = (
+        Message("user", "Your task: Open the cart"),
+        Message("assistant", "Ok."),
+        Message("user", asked + FINAL),
+    )
     text = ask("builtin/lexical", Request(messages, STEP.key, 0, 2))
-    assert text == "ELEMENT: NA\nACTION: CLICK\nVALUE: None"
+    assert text == f"ELEMENT: {element}\nACTION: CLICK\nVALUE: None"
 
 
 def attributes(task: str, *history: str) -> tuple[str, str]:
@@ -250,6 +260,12 @@ TREE = "[3] link 'Home'\n\t[7] textbox 'Search games'\n[9] button 'Strategy'"
         (VOYAGER, 'Task: Find strategy\n[0]: "Home";\t[4]: <button> "Strategy"', "Action: Click [4]"),
         (VOYAGER, 'Task: Search for \'Go\'\n[0]: "Home";\t[4]: <input> "Search"', "Action: Type [4]; [Go]"),
         (VOYAGER, 'Task: Buy a kettle\n[0]: "Home"', "Action: Scroll [WINDOW]; [down]"),
+        # the first is dealt with
+        (
+            ARENA,
+            "[1] link 'Tea'\n[2] link 'Tea pot'\nTask: Tea, tea pot\nLast action: click [9] where [9] is link 'Tea'",
+            "```click [2]```",
+        ),
     ],
 )
 def test_of_labelled_lines_it_names_the_one_that_shares_words_with_the_task(rules: str, shown: str, said: str) -> None:

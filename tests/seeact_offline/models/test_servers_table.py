@@ -1,4 +1,4 @@
-"""The table of servers' behaviours: each of its rows, played by one server, and words without a row."""
+"""The table of servers' behaviours: each of its rows, played by one server, and the trials without a row."""
 
 from __future__ import annotations
 
@@ -104,19 +104,70 @@ def test_what_a_row_refuses_is_left_out_at_once(row: Row) -> None:
     assert len(model.dropped) == 1
 
 
-@pytest.mark.parametrize("status", [400, 422])
+@pytest.mark.parametrize("refused", ["temperature", "system"])
+def test_what_no_row_names_goes_once_a_trial_and_a_second_refusal_blame_it(refused: str) -> None:
+    said = Answer({"temperature": "I will not have 'temperature'", "system": "what is this system role?"}[refused], 400)
+    with ChatServer(lambda body: said if is_in(refused, body) else "Hi.") as server:
+        model = opened(server)
+        found = ask_in_turn(model, 4)
+    assert all(isinstance(outcome, Completion) for outcome in found)
+    # refused, tried without; refused again, so left out from then on
+    assert [is_in(refused, body) for body in server.requests] == [True, False, True, False, False, False]
+    assert len(model.dropped) == 1
+    assert not any("blamed once" in remark for remark in model.remarks)
+
+
+@pytest.mark.parametrize("status", [400, 422, 500])
 @pytest.mark.parametrize(
-    "words", ["the system role is odd just now", "'temperature': trouble", "only stream=true just now"]
+    "words",
+    ["the system role is odd just now", "'temperature': trouble", "only stream=true just now", "'max_tokens': trouble"],
 )
-def test_words_without_a_row_fail_the_call_and_leave_nothing_out(status: int, words: str) -> None:
+def test_what_was_blamed_once_stays(status: int, words: str) -> None:
     faults = iter([Answer(words, status)])
     with ChatServer(lambda body: next(faults, "Hi.")) as server:
         model = opened(server)
-        failed, *others = ask_in_turn(model, 3)
-    assert isinstance(failed, CallError)
-    assert (failed.name, words in failed.detail) == ("bad_request", True)
-    assert all(isinstance(outcome, Completion) for outcome in others)
-    assert (model.dropped, len(server.requests)) == ((), 3)
+        found = ask_in_turn(model, 4)
+    assert all(isinstance(outcome, Completion) for outcome in found)
+    assert model.dropped == ()
+    first, *others = server.requests[-3:]
+    assert first.keys() == server.requests[0].keys()
+    assert all(len(body["messages"]) == 2 for body in others)
+    assert any("blamed once: 1" in remark for remark in model.remarks) == (status != 500)
+
+
+def test_parts_that_are_refused_in_turn_go_in_turn_with_and_without_a_row() -> None:
+    words = {
+        "system": "what is this system role?",
+        "temperature": "I will not have 'temperature'",
+        "seed": "Unknown parameter: 'seed'.",
+    }
+
+    def answer(body: dict[str, Any]) -> Answer | str:
+        return next((Answer(said, 400) for name, said in words.items() if is_in(name, body)), "Hi.")
+
+    with ChatServer(answer) as server:
+        model = opened(server)
+        found = ask_in_turn(model, 3)
+    assert all(isinstance(outcome, Completion) for outcome in found)
+    assert sorted(model.dropped) == ["seed", "system -> user", "temperature"]
+
+
+def test_a_hiccup_during_a_trial_is_waited_for() -> None:
+    answers = iter([Answer("I will not have 'temperature'", 400), Answer("busy", 503)])
+    with ChatServer(lambda body: next(answers, "Hi.")) as server:
+        model = opened(server)
+        assert [getattr(outcome, "text", outcome) for outcome in ask_in_turn(model, 2)] == ["Hi.", "Hi."]
+    assert all("temperature" in body for body in server.requests[2:])
+    assert model.dropped == ()
+
+
+def test_a_request_that_is_refused_without_what_it_names_fails_with_the_first_words() -> None:
+    with ChatServer(lambda body: Answer(f"'temperature' {'temperature' in body}", 400)) as server:
+        model = opened(server)
+        (found,) = ask_in_turn(model, 1)
+    assert isinstance(found, CallError)
+    assert "'temperature' True" in found.detail
+    assert model.dropped == ()
 
 
 @pytest.mark.parametrize(
@@ -143,18 +194,25 @@ def test_a_code_of_moderation_is_no_refusal_where_the_server_has_a_bad_day(statu
     )
 
 
-def test_what_the_server_has_taken_once_stays() -> None:
-    answers = iter(list[Answer | str](["Hi.", Answer("Unknown parameter: 'temperature'.", 400)]))
-    with ChatServer(lambda body: next(answers, "Hi.")) as server:
+@pytest.mark.parametrize("words", ["I will not have 'temperature'", "Unknown parameter: 'temperature'."])
+def test_what_the_server_has_taken_once_is_left_out_of_one_request_alone(words: str) -> None:
+    calls = Counter[str]()
+
+    def answer(body: dict[str, Any]) -> Answer | str:
+        calls["all"] += 1
+        return Answer(words, 400) if calls["all"] > 2 and "temperature" in body and calls["all"] < 9 else "Hi."
+
+    with ChatServer(answer) as server:
         model = opened(server)
-        found = ask_in_turn(model, 3)
-    assert [getattr(outcome, "name", None) for outcome in found] == [None, "bad_request", None]
-    assert all("temperature" in body for body in server.requests)
+        found = ask_in_turn(model, 7)
+    assert all(isinstance(outcome, Completion) for outcome in found)
+    assert model.dropped == ()
+    assert "temperature" in server.requests[-1]
 
 
 def test_a_prompt_that_leaves_no_room_ends_neither_the_run_nor_its_limit() -> None:
     words = Answer("max_tokens=4096 does not leave room: 'max_completion_tokens' is 'max_tokens'", 400)
-    with ChatServer(script("Hi.", words, words, "Hi.")) as server:
+    with ChatServer(script("Hi.", words, words, words, words, "Hi.")) as server:
         model = opened(server, budget=Budget(1e6, Price(1, 1)), price=Price(1, 1))
         found = ask_in_turn(model, 4)
     assert [getattr(outcome, "name", None) for outcome in found] == [None, "bad_request", "bad_request", None]
