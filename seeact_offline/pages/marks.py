@@ -1,4 +1,4 @@
-"""Marks on a picture: a red box around each element and a label beside it. `docs/marks.md` says the same for people.
+"""Marks on a picture: a red box around each element and a label beside it. `docs/asking.md` says the same for people.
 
 Boxes are drawn by the supervision library, labels by Pillow. Labels stand at a corner of their box as in SeeAct's released code
 (src/offline_experiments/screenshot_generation/image_annotation.py at bcbbdc1), or are kept clear of each other (`MarkPlace`).
@@ -56,19 +56,22 @@ AWAY = 4
 """Steps of a label's height that a label may be away from its box; then a line leads to it."""
 
 
-def _option(name: str, purpose: str, choices: Sequence[str] = ()) -> dict[str, Any]:
-    return {"option": name, "help": purpose, "choices": tuple(choices)}
+def _option(name: str, purpose: str, choices: Sequence[str] = (), *, is_drawn: bool = True) -> dict[str, Any]:
+    """`is_drawn`: the field decides how marks look; False where it decides but the labels, or which turn has them."""
+    return {"option": name, "help": purpose, "choices": tuple(choices), "is_drawn": is_drawn}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
     """Describes how elements are marked. Each field is an option of the grounding `annotation`, under the name in its metadata."""
 
-    kind: MarkKind = field(default="number", metadata=_option("marks", "kind of label", MARK_KINDS))
+    kind: MarkKind = field(default="number", metadata=_option("marks", "kind of label", MARK_KINDS, is_drawn=False))
     position: MarkPosition = field(
         default="bottom-left", metadata=_option("mark_position", "where a label goes", MARK_POSITIONS)
     )
-    turn1: bool = field(default=False, metadata=_option("mark_turn1", "the marked picture in turn 1 too"))
+    turn1: bool = field(
+        default=False, metadata=_option("mark_turn1", "the marked picture in turn 1 too", is_drawn=False)
+    )
     text_size: int = field(default=16, metadata=_option("mark_text_size", "pixels of a label's font"))
     """Size of the release: capitals 11 pixels tall."""
     padding: int = field(default=10, metadata=_option("mark_padding", "pixels around a label's text"))
@@ -95,9 +98,11 @@ class Marks:
 
     @property
     def drawing(self) -> tuple[object, ...]:
-        """Values that decide the picture, but for the labels. The last two count together, and only if one is not the default."""
-        later = (self.place, self.outline)
-        return (self.position, self.text_size, self.padding, *(later if later != (Marks().place, False) else ()))
+        """Values that decide the picture, but for the labels. Those after the released three count together, and only if one is not its default:
+        so a field that is added leaves the keys of the pictures without it as they are."""
+        drawn = [each for each in fields(self) if each.metadata["is_drawn"]]
+        values = tuple(getattr(self, each.name) for each in drawn)
+        return values[:3] if values[3:] == tuple(each.default for each in drawn[3:]) else values
 
     @property
     def words(self) -> dict[str, str]:
@@ -179,9 +184,6 @@ def check_capacity(kind: MarkKind, count: int) -> None:
     if capacity is not None and count > capacity:
         instead = "double-letter or number" if count <= len(_PAIRS) else "number"
         raise InputError("marks", f"at most {capacity} elements in one picture for {kind}", f"{count}; use {instead}")
-
-
-# --- boxes -----------------------------------------------------------------------------------------------------------
 
 
 def pixel_rect(x0: float, y0: float, x1: float, y1: float) -> Rect:
@@ -272,7 +274,7 @@ def place_outside(
         rails, labels = _outer_rails(box, size, picture, position), [_grown(other, GAP) for other in spots]
         foreign = [_grown(other, REACH) for other in boxes if not other.contains(box)]
         tried = (_free_spot(rail, size, [box, *some]) for some in ([*labels, *foreign], labels) for rail in rails)
-        spot = next((one for one in tried if one is not None), None)
+        spot = next((free for free in tried if free is not None), None)
         spots.append(_place(_rails(box, size, picture, position), box, size, spots, foreign) if spot is None else spot)
         moved += spots[-1] != _at_corner(box, size, picture, position)[0]
     return Placement(tuple(spots), moved)
@@ -442,7 +444,14 @@ def draw_marks(
     of what lies outside the picture."""
     from PIL import ImageDraw
 
-    marked = _draw_boxes(_with_outlines(image, boxes) if marks.outline else image, boxes)
+    if marks.outline:
+        image = image.copy()
+        pen = ImageDraw.Draw(image)
+        # before the red lines, so that it crosses none
+        for box in boxes:
+            x0, y0, x1, y1 = _grown(box, LINE)
+            pen.rectangle((x0, y0, x1 - 1, y1 - 1), outline=OUTLINE)
+    marked = _draw_boxes(image, boxes)
     pen, font = ImageDraw.Draw(marked), label_font(marks.text_size)
     drawn = [mark for mark in zip(boxes, labels, spots, strict=True) if mark[2].within(image.size)]
     for box, _, spot in drawn:
@@ -455,18 +464,6 @@ def draw_marks(
         left = (spot.x0 + spot.x1 - font.getlength(label)) / 2
         pen.text((left, spot.y1 - marks.padding - 1), label, fill="white", font=font, anchor="ls")
     return marked
-
-
-def _with_outlines(image: Image.Image, boxes: Sequence[Rect]) -> Image.Image:
-    """A copy with a line around where each red one will be, drawn before them all so that it crosses none."""
-    from PIL import ImageDraw
-
-    copy = image.copy()
-    pen = ImageDraw.Draw(copy)
-    for box in boxes:
-        x0, y0, x1, y1 = _grown(box, LINE)
-        pen.rectangle((x0, y0, x1 - 1, y1 - 1), outline=OUTLINE)
-    return copy
 
 
 def _leader(box: Rect, spot: Rect) -> tuple[tuple[int, int], tuple[int, int]]:

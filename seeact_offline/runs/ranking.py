@@ -49,8 +49,8 @@ from seeact_offline.ranking.score_files import ParquetScores
 from seeact_offline.records import InputError, ScoreFileError, Step, StepError, StepKey
 from seeact_offline.runs.config import EvalConfig, RankingOptions
 from seeact_offline.runs.engines import LOCAL, RANKING_ENGINES, Workers
-from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.runs.selection import dataset_name, extent
+from seeact_offline.runs.strategy_opening import open_strategy
 from seeact_offline.runs.watch import Watch
 from seeact_offline.sample import SCORES
 from seeact_offline.scoring.report import counted
