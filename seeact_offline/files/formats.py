@@ -11,6 +11,7 @@ import re
 import sys
 import threading
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
@@ -34,6 +35,8 @@ DEEPEST = 100
 """Deepest nesting of lists and objects: a few hundred levels end Python's recursion."""
 LONGEST_NUMBER = 1000
 """Characters of a number in YAML: Python writes none of more than 4,300 digits."""
+MOST_CHARS = 4_000_000
+"""Characters of a YAML text after its aliases are expanded."""
 _CONTAINERS = (dict, list)
 _REFERENCE = re.compile("&#0*([0-9]+)")
 _NUMBER = re.compile(r"[-+]?[.0-9][-+.:_0-9a-fxA-FX]*")
@@ -88,7 +91,7 @@ def unescape_html(text: str) -> str:
 
 
 def read_yaml(text: str) -> Any:
-    """Parses a YAML text without tags and aliases. Raises FormatError, also beyond the limits above."""
+    """Parses a YAML text without tags. Raises FormatError, also beyond the limits above."""
     import yaml
 
     # the C loader, if available, is ten times as fast
@@ -99,26 +102,52 @@ def read_yaml(text: str) -> Any:
     except FormatError:
         raise
     except (yaml.YAMLError, ValueError, ArithmeticError, RecursionError) as error:
-        sentence = str(error).replace('in "<unicode string>", ', "at ")
-        raise FormatError("YAML", " ".join(sentence.split())[:200]) from None
+        said = str(error).replace('in "<unicode string>", ', "at ")
+        raise FormatError("YAML", " ".join(said.split())[:200]) from None
+
+
+@dataclass(slots=True)
+class _Node:
+    """A value of a YAML text with its content, aliases expanded."""
+
+    anchor: str | None = None
+    n_chars: int = 1
+    height: int = 0
+    """Depth of collections, this one included."""
 
 
 def _check_yaml(events: Iterable[Any]) -> None:
     """Raises FormatError for a text that would take too much time, memory or recursion to load."""
     import yaml
 
-    depth = 0
+    around: list[_Node] = [_Node()]
+    anchored: dict[str | None, _Node] = {}
     for event in events:
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > DEEPEST:
-            raise FormatError(f"YAML nested at most {DEEPEST} times", "more")
-        if isinstance(event, yaml.AliasEvent):
-            raise FormatError("YAML without aliases", f"*{event.anchor}")
+        node = None
+        match event:
+            case yaml.CollectionStartEvent(anchor=anchor):
+                around.append(_Node(anchor, height=1))
+            case yaml.CollectionEndEvent():
+                node = around.pop()
+            case yaml.ScalarEvent(anchor=anchor, value=value):
+                if event.implicit[0] and len(value) > LONGEST_NUMBER and _NUMBER.fullmatch(value):
+                    raise FormatError(f"numbers of at most {LONGEST_NUMBER:,} characters", f"{len(value):,}")
+                node = _Node(anchor, 1 + len(value))
+            case yaml.AliasEvent(anchor=anchor):
+                node = anchored.get(anchor)
+                if node is None:
+                    raise FormatError("aliases of values before them", f"*{anchor}")
         if getattr(event, "tag", None):
             raise FormatError("YAML without tags", event.tag)
-        is_plain = isinstance(event, yaml.ScalarEvent) and event.implicit[0]
-        if is_plain and len(event.value) > LONGEST_NUMBER and _NUMBER.fullmatch(event.value):
-            raise FormatError(f"numbers of at most {LONGEST_NUMBER:,} characters", f"{len(event.value):,}")
+        if node is not None:
+            around[-1].n_chars += node.n_chars
+            around[-1].height = max(around[-1].height, 1 + node.height)
+            if node.anchor:
+                anchored[node.anchor] = node
+        if around[-1].n_chars > MOST_CHARS:
+            raise FormatError(f"at most {MOST_CHARS:,} characters with aliases written out", "more")
+        if len(around) - 1 + around[-1].height > DEEPEST + 1:
+            raise FormatError(f"YAML nested at most {DEEPEST} times", "more")
 
 
 def typed(value: object, kind: type[T]) -> T:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -219,6 +218,9 @@ class BatchApi:
         retries = options.max_wait_s, options.max_retries
         self._calls = Retrier(Limiter(1), Breaker(self._server.address), *retries, sleep)
         self._client = open_client(self._server, find_key(self._server), options.timeout_s)
+        # not parsed by the SDK: nothing of an answer is sure to be as documented
+        self._files: Any = self._client.files.with_raw_response
+        self._batches: Any = self._client.batches.with_raw_response
 
     async def aclose(self) -> None:
         """Closes its connections."""
@@ -226,38 +228,37 @@ class BatchApi:
 
     async def upload(self, path: Path, name: str, perhaps_there: bool) -> str:
         """The id of a file of requests, sent under a name that no other has. `perhaps_there`: an earlier call may have sent it."""
-        seconds = self._timeout_s + path.stat().st_size / SLOWEST
 
-        async def send() -> Any:
+        async def send() -> Mapping[str, Any]:
             with path.open("rb") as file:
                 parts = (name, file, "application/jsonl")
-                return await self._client.files.create(file=parts, purpose="batch", timeout=seconds)
+                return await self._object(self._files.create(file=parts, purpose="batch"), path.stat().st_size)
 
-        return await self._made(self._client.files, ("filename", name), perhaps_there, send, seconds)
+        return await self._made(self._files, {"filename": name}, perhaps_there, send)
 
     async def begin(self, file_id: str, url: str, perhaps_there: bool) -> str:
         """The id of the batch of a file. `perhaps_there`: an earlier call may have begun it."""
         if self._server.is_azure:
             # Azure finds the API in the file's lines, and takes neither another endpoint than this nor a file that it still reads
             url = "/chat/completions"
-            file = await self._polled(self._client.files, file_id, lambda status: status not in ("pending", "running"))
-            if _status(file) == "error":
-                why = failures.scrubbed(str(getattr(file, "status_details", None) or file))
+            file = await self._polled(self._files, file_id, lambda status: status not in ("pending", "running"))
+            if str(file.get("status")).lower() == "error":
+                why = failures.scrubbed(str(file.get("status_details") or file))
                 raise ModelStopped("model", f"a file that {self._server.address} can read", why)
-        batches: Any = self._client.batches
 
-        async def begin() -> Any:
-            return await batches.create(input_file_id=file_id, endpoint=url, completion_window="24h")
+        async def begin() -> Mapping[str, Any]:
+            wanted = {"input_file_id": file_id, "endpoint": url, "completion_window": "24h"}
+            return await self._object(self._batches.create(**wanted))
 
-        return await self._made(batches, ("input_file_id", file_id), perhaps_there, begin, self._timeout_s)
+        return await self._made(self._batches, {"input_file_id": file_id}, perhaps_there, begin)
 
     async def wait(self, batch_id: str) -> EndedBatch:
         """The batch, once it has ended."""
-        batch = await self._polled(self._client.batches, batch_id, ENDED.__contains__)
-        files = {"output": batch.output_file_id, "errors": batch.error_file_id}
-        errors = getattr(batch.errors, "data", None) or []
-        why = failures.scrubbed("; ".join(str(error.message) for error in errors[:3]))
-        return EndedBatch(_status(batch), {kind: file for kind, file in files.items() if file}, why)
+        batch = await self._polled(self._batches, batch_id, ENDED.__contains__)
+        ids = {"output": _id(batch, "output_file_id"), "errors": _id(batch, "error_file_id")}
+        errors = batch["errors"].get("data") if isinstance(batch.get("errors"), dict) else None
+        why = failures.scrubbed("; ".join(str(error.get("message")) for error in _objects(errors)[:3]))
+        return EndedBatch(batch["status"].lower(), {kind: found for kind, found in ids.items() if found}, why)
 
     async def download(self, file_id: str, path: Path, most: int) -> None:
         """Writes the file's content, whole or not at all. Raises ModelStopped for more than `most` bytes too."""
@@ -270,7 +271,7 @@ class BatchApi:
                     async for lines in _redacted(pieces(response.http_response, most)):
                         deadline.reschedule(latest + response.http_response.num_bytes_downloaded / SLOWEST)
                         if file.tell() == 0 and lines.strip() and not lines.lstrip().startswith(b"{"):
-                            raise ValueError(f"no file of a batch: {lines[:200].decode('utf-8', 'replace')}")
+                            raise self._nonsense("no file of a batch", lines)
                         file.write(lines)
 
         await self._retried(fetch)
@@ -283,6 +284,8 @@ class BatchApi:
         async def named() -> T | Failure:
             try:
                 return await attempt()
+            except CallError as error:
+                return Failure(error.name, error.detail, usage=error.usage)
             except APIStatusError as error:
                 return failures.of_status(error.status_code, error.response.headers, error.response.content)
             except (OpenAIError, TimeoutError, ReplyTooLarge) as error:
@@ -291,9 +294,6 @@ class BatchApi:
                 # in the middle of a file: the SDK has not wrapped it, and its cause has a name that is nobody's
                 error.__cause__ = None
                 return failures.of_exception(error)
-            # the SDK checks nothing of what it reads: a body may lack any field, or be no object at all
-            except (ValueError, AttributeError, TypeError) as error:
-                return failures.malformed(f"{self._server.address} answered with {error}")
 
         try:
             return await self._calls.call(secrets.token_hex(8), 0, named)
@@ -301,45 +301,52 @@ class BatchApi:
             raise ModelStopped("model", f"an answer from {self._server.address}", str(error)) from None
 
     async def _made(
-        self, kind: Any, mark: tuple[str, str], is_search: bool, make: Callable[[], Awaitable[Any]], seconds: float
+        self, kind: Any, marks: Mapping[str, str], is_search: bool, make: Callable[[], Awaitable[Mapping[str, Any]]]
     ) -> str:
-        """The id of the server's entry of this kind with this field. From the second attempt on, or if `is_search`, it may be there."""
+        """The id of the server's entry of this kind with these fields. From the second attempt on, or if `is_search`, it may be there."""
 
         async def attempt() -> str:
             nonlocal is_search
-            is_first, is_search = not is_search, True
-            async with asyncio.timeout(seconds):
-                if not is_first:
-                    async for entry in kind.list(limit=100):
-                        if getattr(entry, mark[0], None) == mark[1]:
-                            return _id(entry)
-                return _id(await make())
+            after: str | None = "" if is_search else None
+            is_search = True
+            while after is not None:
+                page = await self._object(kind.list(limit=100, **({"after": after} if after else {})))
+                entries = _objects(page.get("data"))
+                for entry in entries:
+                    if marks.items() <= entry.items():
+                        return _needed_id(entry)
+                last = _needed_id(entries[-1]) if entries and page.get("has_more") else None
+                # a server that does not know pages gives the same one again
+                after = None if last == after else last
+            return _needed_id(await make())
 
         return await self._retried(attempt)
 
-    async def _polled(self, kind: Any, entry_id: str, is_over: Callable[[str], bool]) -> Any:
+    async def _polled(self, kind: Any, entry_id: str, is_over: Callable[[str], bool]) -> Mapping[str, Any]:
         """The entry, once its status is such."""
-
-        async def look() -> Any:
-            async with asyncio.timeout(self._timeout_s):
-                entry = await kind.retrieve(entry_id)
-            _id(entry)
-            return entry
-
-        while not is_over(_status(entry := await self._retried(look))):
+        while True:
+            entry = await self._retried(lambda: self._object(kind.retrieve(entry_id)))
+            if is_over(str(entry.get("status")).lower()):
+                return entry
             await self._sleep(POLL_S)
-        return entry
 
+    async def _object(self, call: Awaitable[Any], size: int = 0) -> Mapping[str, Any]:
+        """The object that a call gives which sends a file of `size` bytes. Raises CallError, and what the SDK raises."""
+        async with asyncio.timeout(self._timeout_s + size / SLOWEST):
+            content = (await call).content
+        try:
+            answer = json.loads(content)
+        except (ValueError, RecursionError):
+            answer = None
+        if not isinstance(answer, dict):
+            raise self._nonsense("something that is no object", content)
+        if failure := failures.of_body(answer, {}):
+            raise failure.error
+        return answer
 
-def _status(entry: Any) -> str:
-    return str(getattr(entry, "status", "")).lower()
-
-
-def _id(entry: Any) -> str:
-    """Raises ValueError for one that cannot stand in a path."""
-    if not (isinstance(entry.id, str) and re.fullmatch(r"[\w-][\w.-]*", entry.id)):
-        raise ValueError(f"the id {entry.id!r:.80}")
-    return entry.id
+    def _nonsense(self, what: str, content: bytes) -> CallError:
+        begun = content[:200].decode("utf-8", "replace")
+        return failures.malformed(f"{self._server.address} answered with {what}: {begun}").error
 
 
 async def _redacted(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -356,3 +363,19 @@ async def _redacted(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         yield without_secrets(held[:end])
         del held[:end]
     yield without_secrets(held)
+
+
+def _id(answer: Mapping[str, Any], name: str = "id") -> str | None:
+    """A name that can stand in a path; None where there is none."""
+    value = answer.get(name)
+    return value if isinstance(value, str) and value.isprintable() and value.strip(".") else None
+
+
+def _needed_id(answer: Mapping[str, Any]) -> str:
+    if (value := _id(answer)) is None:
+        raise failures.malformed(f"an answer without id: {json.dumps(answer)[:200]}").error
+    return value
+
+
+def _objects(value: object) -> list[Mapping[str, Any]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from seeact_offline.files.formats import DEEPEST, FormatError, decoded, read_json, read_yaml
+from seeact_offline.files.formats import DEEPEST, MOST_CHARS, FormatError, decoded, read_json, read_yaml
 from seeact_offline.files.named import open_regular, read_named, read_regular, read_rows, read_settings, read_text
 from seeact_offline.records import InputError, PromptError
 
@@ -141,11 +141,19 @@ def test_an_unknown_field_that_is_too_deep_is_one_sentence() -> None:
         decoded(f'{{"n": 1, "more": {_nested("[", "]", 5000)}}}', msgspec.defstruct("Open", [("n", int)]))
 
 
+def _bomb(first: str, layer: Callable[[str], str], n: int = 12) -> str:
+    layers = (f"a{i}: &a{i} {layer(','.join([f'*a{i - 1}'] * 9))}\n" for i in range(1, n))
+    return f"a0: &a0 {first}\n{''.join(layers)}"
+
+
 YAMLS = {
     "deep in a flow": ("[" * 400_000, "nested at most"),
     "deep in blocks": ("- " * 200_000, "nested at most"),
-    "an alias": ("a: &a [1]\nb: *a", "YAML without aliases"),
-    "itself": ("&a [*a]", "YAML without aliases"),
+    "deep by aliases": (_bomb("[1]", lambda parts: f"[{parts.partition(',')[0]}]", 300), "nested at most"),
+    "aliases of aliases": (_bomb("[x, x]", lambda parts: f"[{parts}]"), "with aliases written out"),
+    "merges of merges": (_bomb("{x: 1}", lambda parts: f"{{<<: [{parts}]}}"), "with aliases written out"),
+    "a long text many times": (f"a: &a {'y' * 90_000}\nb: [{', '.join(['*a'] * 99)}]", "with aliases written out"),
+    "itself": ("&a [*a]", "aliases of values before them"),
     "digits": (f"a: {'1' * 5000}", "numbers of at most 1,000 characters"),
     "hexadecimal digits": (f"a: 0x{'f' * 50_000}", "numbers of at most 1,000 characters"),
     "digits of base 60": (f"a: 1{':1' * 100_000}", "numbers of at most 1,000 characters"),
@@ -175,10 +183,11 @@ def test_yaml_that_cannot_be_used_is_one_sentence(
     assert len(str(caught.value)) < 400
 
 
-def test_long_texts_are_read(tmp_path: Path) -> None:
-    long = "1 and " + "x" * 500_000
-    (tmp_path / "it.yaml").write_text(f"a: {long}\nb: '{'1' * 2000}'\n")
-    assert read_settings("config", tmp_path / "it.yaml") == {"a": long, "b": "1" * 2000}
+def test_aliases_merges_dates_and_long_texts_are_read(tmp_path: Path) -> None:
+    long = "1 and " + "x" * (MOST_CHARS // 8)
+    (tmp_path / "it.yaml").write_text(f"a: &a {{x: 1}}\nb: {{<<: *a, y: [*a]}}\nc: {long}\nd: '{'1' * 2000}'\n")
+    found = read_settings("config", tmp_path / "it.yaml")
+    assert (found["b"], found["c"], found["d"]) == ({"x": 1, "y": [{"x": 1}]}, long, "1" * 2000)
 
 
 @pytest.mark.parametrize(
