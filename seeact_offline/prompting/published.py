@@ -52,10 +52,6 @@ def import_prompts(checkout: Path, out: Path) -> list[Path]:
     """
     prompts, frames = Source(Path(checkout), PROMPT_FILE), Source(Path(checkout), FRAME_FILE)
     texts = prompts.texts()
-    # turn 1 up to the question: the task after its lead, an empty line, a heading, and a line for each previous action
-    lead, gap, heading, line_end, query_end = _known_texts(frames, "generate_new_query_prompt")
-    if line_end != "\n":
-        raise PromptError("checkout", f"a line for each previous action in {FRAME_FILE}", repr(line_end))
     # the choices of turn 2: the letter of none of them in a sentence, a line for each, the last for none
     line, _, none, sentence, end = _known_texts(frames, "format_options")
     if line != f"{_SLOT}. {_SLOT}\n" or none.count(_SLOT) != 1 or sentence.count(_SLOT) != 1 or _SLOT in end:
@@ -63,6 +59,10 @@ def import_prompts(checkout: Path, out: Path) -> list[Path]:
             f"a line `A. text` for every choice, and the letter after the last one, in {FRAME_FILE}, format_options"
         )
         raise PromptError("checkout", wanted, "another text")
+    # turn 1 up to the question: the task after its lead, an empty line, a heading, and a line for each previous action
+    lead, gap, heading, line_end, query_end = _known_texts(frames, "generate_new_query_prompt")
+    if line_end != "\n":
+        raise PromptError("checkout", f"a line for each previous action in {FRAME_FILE}", repr(line_end))
     files: dict[str, str] = {}
     for grounding, experiment in EXPERIMENTS.items():
         keys = ("system_prompt", "question_description", "referring_description", "element_format", "action_format")
@@ -80,7 +80,8 @@ def import_prompts(checkout: Path, out: Path) -> list[Path]:
         ]
         files[f"{grounding}.turn2.txt"] = f"{''.join(parts)}{action}\n\n{value}"
     files = {name: f"{text}\n" for name, text in files.items()}
-    return _write(Path(out), files | {"pack.json": json.dumps(MANIFEST, indent=2) + "\n"}, prompts, frames)
+    manifest = {"pack.json": json.dumps(MANIFEST, indent=2) + "\n"}
+    return _write(Path(out), files | _origin(prompts, frames) | manifest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,8 @@ def _import_mindact(checkout: Path, out: Path) -> list[Path]:
     task, _, nothing, question, _ = (_storable(text, f"{MINDACT_FUNCTION} of {MINDACT_FILE}") for text in texts)
     history = f"{{{{history|{nothing[:-1]}}}}}"
     turn1 = f"{{{{html}}}}\n{task.replace(_SLOT, '{{task}}')}{history}{question}{{{{choices}}}}"
-    return _write(out, {"mindact.system.seq2seq.txt": "\n", "mindact.turn1.seq2seq.txt": f"{turn1}\n"}, source)
+    files = {"mindact.system.seq2seq.txt": "\n", "mindact.turn1.seq2seq.txt": f"{turn1}\n"}
+    return _write(out, files | _origin(source))
 
 
 ARENA = "visualwebarena"
@@ -215,25 +217,27 @@ def import_agent_prompts(agent: str, checkout: Path, out: Path) -> list[Path]:
 
         ours = shipped_packs()["seeact"]
         files |= {f"{name}.txt": ours.joinpath(f"{name}.txt").read_text("utf-8") for name in published.beside}
-    return _write(Path(out), files, source)
+    return _write(Path(out), files | _origin(source))
 
 
 def _import_arena(checkout: Path, out: Path) -> list[Path]:
     """The pictures of examples stay behind: a pack is text."""
     files: dict[str, str] = {}
-    sources = {ending: Source(checkout, file) for ending, file in ARENA_FILES.items()}
-    for ending, source in sources.items():
+    sources = []
+    for ending, file in ARENA_FILES.items():
+        source = Source(checkout, file)
+        sources.append(source)
         prompt = _arena_prompt(source)
-        turn1 = _storable(prompt.template, f"template of {source.file}")
+        turn1 = _storable(prompt.template, f"template of {file}")
         for field, placeholder in ARENA_FIELDS.items():
             if (count := turn1.count(field)) != 1:
-                raise PromptError("checkout", f"{field} once in the template of {source.file}", f"it {count} times")
+                raise PromptError("checkout", f"{field} once in the template of {file}", f"it {count} times")
             turn1 = turn1.replace(field, placeholder)
         examples = [{"user": user, "assistant": answer} for user, answer, *_ in prompt.examples]
-        files[f"{ARENA}.system{ending}.txt"] = _storable(prompt.intro, f"intro of {source.file}") + "\n"
+        files[f"{ARENA}.system{ending}.txt"] = _storable(prompt.intro, f"intro of {file}") + "\n"
         files[f"{ARENA}.turn1{ending}.txt"] = f"{turn1}\n"
         files[f"{ARENA}.examples{ending}.json"] = json.dumps({"examples": examples}, indent=1) + "\n"
-    return _write(out, files, *sources.values())
+    return _write(out, files | _origin(*sources))
 
 
 class _ArenaPrompt(msgspec.Struct):
@@ -287,7 +291,10 @@ class Source:
         """Name -> text of the module's own assignments, or of a function's, and `TABLE[KEY]` -> text of those of dictionaries. Others,
         such as those inside `if`, are skipped."""
         known: dict[str, str] = {}
-        for node in self.function(function).body if function else self.body:
+        body = self.body
+        if function:
+            body = next((node.body for node in body if isinstance(node, ast.FunctionDef) and node.name == function), [])
+        for node in body:
             match node:
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.expr() as value):
                     entries = {name: value}
@@ -376,10 +383,13 @@ def _storable(text: str | None, where: str) -> str:
     return text
 
 
-def _write(out: Path, files: Mapping[str, str], *sources: Source) -> list[Path]:
-    """Adds `ORIGIN.txt` with the digests of the sources. Raises PromptError."""
+def _origin(*sources: Source) -> dict[str, str]:
+    """`ORIGIN.txt`, with the digests of what was read."""
     digests = "".join(f"{source.file} sha256 {source.digest}\n" for source in sources)
-    files = {**files, "ORIGIN.txt": f"Imported; the wording is its authors'.\n{digests}"}
+    return {"ORIGIN.txt": f"Imported; the wording is its authors'.\n{digests}"}
+
+
+def _write(out: Path, files: Mapping[str, str]) -> list[Path]:
     try:
         content = {out / name: text.encode("utf-8") for name, text in files.items()}
         for path, data in content.items():

@@ -532,7 +532,7 @@ Status: "success" or "failure"
         (
             "judge-agenttrek",
             "prompt = system_msg = 'a'",
-            "a function AgentTrek_eval in src/methods/agenttrek_eval.py",
+            "a text in prompt of AgentTrek_eval in src/methods/agenttrek_eval.py",
         ),
     ],
 )
