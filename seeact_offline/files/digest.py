@@ -1,4 +1,5 @@
-"""Digests that identify content, and the user's folders that are used where none is named: the cache keeps digests of large files."""
+"""Digests that identify content, and the user's folders that are used where none is named: the cache keeps digests of
+large files."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from pathlib import Path
 from seeact_offline.files.whole import replace_text
 
 PREFIX = "SEEACT_"
-"""Begins the names of our variables: SEEACT_BASE_URL is `--base-url`, and SEEACT_CACHE names the folder of all caches."""
+"""Begins the names of our variables: SEEACT_BASE_URL is `--base-url`, and SEEACT_CACHE names the folder of all
+caches."""
 
 RUNS = Path("runs")
 """The folder in which `eval` makes a folder a run."""

@@ -1,8 +1,8 @@
 """Writing that survives a kill: a file is complete or absent, and a journal loses its last line at most.
 
-A journal is lines of JSON that are only appended, so that an interrupted program can resume from them. A crash may tear the last line: it
-has no newline at its end, or holds NUL bytes after a power cut. Readers skip such a line; only the writer cuts it off, because a reader
-may see a line that a live program is still writing.
+A journal is lines of JSON that are only appended, so that an interrupted program can resume from them. A crash may tear
+the last line: it has no newline at its end, or holds NUL bytes after a power cut. Readers skip such a line; only the
+writer cuts it off, because a reader may see a line that a live program is still writing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def naming(path: Path) -> Iterator[None]:
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Replaces `path` at the end by the draft that was written meanwhile. If that fails, the draft is removed and the old file stays."""
+    """Replaces `path` at the end by the draft that was written meanwhile. If that fails, the draft is removed and the
+    old file stays."""
     draft = path.with_name(path.name + ".tmp")
     try:
         with naming(path):
@@ -101,7 +102,8 @@ class Journal:
             self._file = None
 
     def append(self, text: str, is_durable: bool = False) -> int:
-        """Appends this JSON text as one line and hands it to the operating system; returns the position of its first byte.
+        """Appends this JSON text as one line and hands it to the operating system; returns the position of its first
+        byte.
 
         `is_durable`: it is on disk when this returns, with all lines before it, and outlives a power cut.
         """

@@ -1,8 +1,9 @@
-"""The server that a base URL names, without secrets: such a URL can hold a user's password, a key in its query, or one in its path.
+"""The server that a base URL names, without secrets: such a URL can hold a user's password, a key in its query, or one
+in its path.
 
-Server, key and options of a model are variables of the process, else of the file `.env` in the working folder. Of the file only NAMES
-and what begins with PREFIX are read, and it never overrides the process. A folder may be somebody else's, so its file cannot send a key
-of the process to a server of its own: see `find_server`.
+Server, key and options of a model are variables of the process, else of the file `.env` in the working folder. Of the
+file only NAMES and what begins with PREFIX are read, and it never overrides the process. A folder may be somebody
+else's, so its file cannot send a key of the process to a server of its own: see `find_server`.
 """
 
 from __future__ import annotations
@@ -43,8 +44,12 @@ def from_file(name: str) -> str:
     except InputError:
         return ""
     matches = [_LINE.fullmatch(line) for line in lines if len(line) <= LONGEST_LINE]
-    found = [match for match in matches if match is not None and match["name"] == name]
-    return (found[-1]["double"] or found[-1]["single"] or found[-1]["bare"] or "").strip() if found else ""
+    assignments = [match for match in matches if match is not None and match["name"] == name]
+    if not assignments:
+        return ""
+    # the last one counts, as in a shell
+    last = assignments[-1]
+    return (last["double"] or last["single"] or last["bare"] or "").strip()
 
 
 # --- addresses ---
@@ -58,7 +63,8 @@ SHORTEST_PASSWORD = 4
 LONGEST_URL = 4_000
 """Characters: looking for secrets takes time that grows with their square."""
 _VERSION = re.compile(r"[\d.]+(-[\d.]+)*(-?(preview|beta|alpha|rc)\d*)?|v\d+|true|false")
-"""A query's value that is no secret; Azure's `api-version=2024-10-21` is one. Page texts and answers hold such words too."""
+"""A query's value that is no secret; Azure's `api-version=2024-10-21` is one. Page texts and answers hold such words
+too."""
 _RANDOM = re.compile(r"(?=[a-zA-Z]*\d)(?=\d*[a-zA-Z])[a-zA-Z0-9]{16,}")
 """A run of letters and digits in a path that nobody would choose as a name."""
 
@@ -90,22 +96,22 @@ def find_server(base_url: str | None) -> Server:
     """The server of `base_url`, else of the environment variable OPENAI_BASE_URL (or `.env`), else OpenAI's own.
 
     Every secret of the URL, and the API keys of the environment, are hidden from then on. Raises ModelSpecError for an
-    unusable URL, for one from the command line that holds a user (others on the machine can read command lines), and for one of
-    `.env` where the key is the environment's: the author of that file would be sent it.
+    unusable URL, for one from the command line that holds a user (others on the machine can read command lines), and
+    for one of `.env` where the key is the environment's: the author of that file would be sent it.
     """
     for name in (KEY_VARIABLE, AZURE_KEY_VARIABLE):
         hide(variable(name))
     from_environment = variable(VARIABLE)
     if base_url is None:
         check_key_goes_with(VARIABLE)
-    given = base_url if base_url is not None else from_environment or OPENAI_URL
-    parts = _split(given, "base_url" if base_url is not None else VARIABLE)
+    url = base_url if base_url is not None else from_environment or OPENAI_URL
+    parts = _split(url, "base_url" if base_url is not None else VARIABLE)
     _hide_all(parts)
     if base_url is not None and "@" in parts.netloc:
         raise ModelSpecError(
             "base_url",
             "a URL without user and password, which others can read off a command line",
-            f"{_safe(given)}; put the whole URL into the environment variable {VARIABLE} instead",
+            f"{_safe(url)}; put the whole URL into the environment variable {VARIABLE} instead",
         )
     bare = parts._replace(query="", fragment="")
     return Server(
@@ -128,7 +134,8 @@ def check_key_goes_with(name: str) -> None:
 
 
 def azure_key(server: Server) -> str:
-    """Azure's own variable, whose key goes into Azure's own header; empty where it is not set, and for other servers."""
+    """Azure's own variable, whose key goes into Azure's own header; empty where it is not set, and for other
+    servers."""
     return variable(AZURE_KEY_VARIABLE) if server.is_azure else ""
 
 

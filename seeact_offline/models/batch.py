@@ -1,11 +1,12 @@
 """Asking in batches: files of requests, files of replies, in the form that OpenAI's batches and `vllm run-batch` share.
 
-A model that is never called answers from the store of paid replies, as live runs do, and notes the requests that have no reply there.
-Requests are written and replies read as the live provider does it, so a reply from a file equals one from a call.
+A model that is never called answers from the store of paid replies, as live runs do, and notes the requests that have
+no reply there. Requests are written and replies read as the live provider does it, so a reply from a file equals one
+from a call.
 
-OpenAI's files and batches endpoints carry such files out within a day. Any call may be cut off after the server has done what it says.
-So each file has a name of its own on the server, and before one is sent or begun again the server is asked what it has: nothing is
-uploaded twice, and no batch is begun (and paid) twice.
+OpenAI's files and batches endpoints carry such files out within a day. Any call may be cut off after the server has
+done what it says. So each file has a name of its own on the server, and before one is sent or begun again the server is
+asked what it has: nothing is uploaded twice, and no batch is begun (and paid) twice.
 """
 
 from __future__ import annotations
@@ -48,7 +49,12 @@ class BatchCodec:
         """`refused`: `self.refused` of an earlier wave. Raises ModelSpecError for a model that takes no batches."""
         self._source, self._options = find_model(spec), options
         if not self._source.provider.takes_batches:
-            able = [f"{name}/{rest}" for name, one in PROVIDERS.items() if one.takes_batches for rest in one.usage]
+            able = [
+                f"{name}/{rest}"
+                for name, provider in PROVIDERS.items()
+                if provider.takes_batches
+                for rest in provider.usage
+            ]
             raise ModelSpecError("model", sentence=f"`batch` cannot ask {spec!r}; use {' or '.join(able)}")
         self._model: OpenAIModel = self._source.provider.open(self._source.name, options)
         first = self.parameters
@@ -81,7 +87,8 @@ class BatchCodec:
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """Names of the parameters and ways to ask that the server does not take: they are left out from the next wave on."""
+        """Names of the parameters and ways to ask that the server does not take: they are left out from the next wave
+        on."""
         return self._model.parameters.form.gone
 
     @property
@@ -90,8 +97,9 @@ class BatchCodec:
         return self._model.dropped
 
     async def line(self, key: str, request: Request) -> bytes:
-        """The request as a line of a batch, its pictures as data URLs. Raises the RowError of a picture that cannot be encoded."""
-        model, pictures = self._model, [one.picture for one in request.messages if one.picture is not None]
+        """The request as a line of a batch, its pictures as data URLs. Raises the RowError of a picture that cannot be
+        encoded."""
+        model, pictures = self._model, [message.picture for message in request.messages if message.picture is not None]
         urls = [await model.pictures.get(picture) for picture in pictures]
         body = model.body(request, urls, model.parameters.form)
         head = json.dumps({"custom_id": key, "method": "POST", "url": self.url})
@@ -126,10 +134,11 @@ class BatchModel(Model):
         self._missing: dict[StepKey, list[PendingRequest]] = {}
 
     async def complete(self, request: Request) -> Completion:
-        """The kept reply. Raises CallError, WAITING for a reply that is still to come; InputError when the file breaks."""
-        found, key = self._replies.look(request), self._replies.key(request)
-        if found is not None:
-            return found
+        """The kept reply. Raises CallError, WAITING for a reply that is still to come; InputError when the file
+        breaks."""
+        kept, key = self._replies.look(request), self._replies.key(request)
+        if kept is not None:
+            return kept
         if key in self._failed:
             raise CallError(*self._failed[key])
         self._missing.setdefault(request.key, []).append(PendingRequest(key, request))
@@ -179,11 +188,11 @@ def read_result(line: bytes, codec: BatchCodec) -> Result:
     # vLLM names whatever it stumbled over in a text, under a status that says little
     if not (isinstance(fault, str) and fault) and isinstance(status, int) and not isinstance(status, bool):
         return Result(row["custom_id"], failures.of_status(status, {}, json.dumps(body or fault).encode()))
-    code, said = (fault.get("code"), fault.get("message")) if isinstance(fault, dict) else (None, None)
+    code, sentence = (fault.get("code"), fault.get("message")) if isinstance(fault, dict) else (None, None)
     named, is_begun = failures.of_body({"error": fault}, {}), code not in _NOT_CARRIED_OUT
     if named is not None and named.name != "api_error" and is_begun:
         return Result(row["custom_id"], named)
-    detail = failures.scrubbed(str(said or fault or "neither a response nor an error"))
+    detail = failures.scrubbed(str(sentence or fault or "neither a response nor an error"))
     return Result(row["custom_id"], Failure("api_error" if is_begun else str(code), detail))
 
 
@@ -210,7 +219,8 @@ class EndedBatch:
 
 
 class BatchApi:
-    """The batches of one server. Belongs to the running loop; close it there. Methods raise ModelStopped where they get no answer."""
+    """The batches of one server. Belongs to the running loop; close it there. Methods raise ModelStopped where they get
+    no answer."""
 
     def __init__(self, options: ModelOptions, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Raises ModelSpecError for an unusable base URL."""
@@ -227,7 +237,8 @@ class BatchApi:
         await self._client.close()
 
     async def upload(self, path: Path, name: str, perhaps_there: bool) -> str:
-        """The id of a file of requests, sent under a name that no other has. `perhaps_there`: an earlier call may have sent it."""
+        """The id of a file of requests, sent under a name that no other has. `perhaps_there`: an earlier call may have
+        sent it."""
 
         async def send() -> Mapping[str, Any]:
             with path.open("rb") as file:
@@ -258,7 +269,7 @@ class BatchApi:
         ids = {"output": _id(batch, "output_file_id"), "errors": _id(batch, "error_file_id")}
         errors = batch["errors"].get("data") if isinstance(batch.get("errors"), dict) else None
         why = failures.scrubbed("; ".join(str(error.get("message")) for error in _objects(errors)[:3]))
-        return EndedBatch(batch["status"].lower(), {kind: found for kind, found in ids.items() if found}, why)
+        return EndedBatch(batch["status"].lower(), {kind: file_id for kind, file_id in ids.items() if file_id}, why)
 
     async def download(self, file_id: str, path: Path, most: int) -> None:
         """Writes the file's content, whole or not at all. Raises ModelStopped for more than `most` bytes too."""
@@ -303,7 +314,8 @@ class BatchApi:
     async def _made(
         self, kind: Any, marks: Mapping[str, str], is_search: bool, make: Callable[[], Awaitable[Mapping[str, Any]]]
     ) -> str:
-        """The id of the server's entry of this kind with these fields. From the second attempt on, or if `is_search`, it may be there."""
+        """The id of the server's entry of this kind with these fields. From the second attempt on, or if `is_search`,
+        it may be there."""
 
         async def attempt() -> str:
             nonlocal is_search
@@ -331,7 +343,8 @@ class BatchApi:
             await self._sleep(POLL_S)
 
     async def _object(self, call: Awaitable[Any], size: int = 0) -> Mapping[str, Any]:
-        """The object that a call gives which sends a file of `size` bytes. Raises CallError, and what the SDK raises."""
+        """The object that a call gives which sends a file of `size` bytes. Raises CallError, and what the SDK
+        raises."""
         async with asyncio.timeout(self._timeout_s + size / SLOWEST):
             content = (await call).content
         try:
@@ -350,7 +363,8 @@ class BatchApi:
 
 
 async def _redacted(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The lines that each chunk ends, without secrets: a server may quote the key. A line longer than any reply comes in pieces."""
+    """The lines that each chunk ends, without secrets: a server may quote the key. A line longer than any reply comes
+    in pieces."""
 
     def without_secrets(lines: bytearray) -> bytes:
         return redact(lines.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")

@@ -1,13 +1,15 @@
 """A limit on what a run's calls cost that is never exceeded: before each attempt the most that it can cost is reserved.
 
-Where that no longer fits, attempts wait for those in flight, which mostly cost less than was reserved for them. When none is in
-flight and it still does not fit, the run is out of budget. Each attempt is written to the run's ledger before it is made and when
-its cost is known, so a run that is killed and resumed knows everything that it may have spent.
+Where that no longer fits, attempts wait for those in flight, which mostly cost less than was reserved for them. When
+none is in flight and it still does not fit, the run is out of budget. Each attempt is written to the run's ledger
+before it is made and when its cost is known, so a run that is killed and resumed knows everything that it may have
+spent.
 
-The most that a call can cost follows from what is known of it and from the bills for the calls before it. A prompt's pictures are counted
-by the dearest rule that no bill has refuted: a rule under which an earlier prompt would have had more tokens than were billed is not the
-model's. Bills that are larger than the count raise it, each for prompt, reply and price. Without a price, the bills are bounds of one:
-no token of a reply can have cost more than its whole call divided by their number.
+The most that a call can cost follows from what is known of it and from the bills for the calls before it. A prompt's
+pictures are counted by the dearest rule that no bill has refuted: a rule under which an earlier prompt would have had
+more tokens than were billed is not the model's. Bills that are larger than the count raise it, each for prompt, reply
+and price. Without a price, the bills are bounds of one: no token of a reply can have cost more than its whole call
+divided by their number.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ if TYPE_CHECKING:
 
 TOKENS_A_WORD = 1.5
 BYTES_A_TOKEN = 4
-"""A text counts as so many tokens a word, or one for so many bytes, whichever is more: tokenizers cut rare words into pieces."""
+"""A text counts as so many tokens a word, or one for so many bytes, whichever is more: tokenizers cut rare words into
+pieces."""
 PIXELS_A_TOKEN = 784
 """By which the sizes of calls are compared, whatever rule the server has."""
 FRAME_TOKENS = 500
@@ -73,7 +76,7 @@ class Price(NamedTuple):
     def dearest(self) -> Price:
         """The price in the dearest tier: a server may answer in another than was asked for."""
         prices = [self, *(price for _, price in self.tiers)]
-        return Price(max(one.prompt for one in prices), max(one.completion for one in prices))
+        return Price(max(price.prompt for price in prices), max(price.completion for price in prices))
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,13 +236,15 @@ class Ledger:
     """The money that a run may have spent, attempt by attempt. A context manager, open for writing inside."""
 
     def __init__(self, path: Path | None = None, price: Price | None = None, kept: float = 0.0) -> None:
-        """`path`: None for no file. `price`: of attempts that were made when none was known. `kept`: USD that kept answers have cost; it
-        counts where the lines say less, and is noted inside. Ignores what cannot be read of a damaged file. Raises OSError."""
+        """`path`: None for no file. `price`: of attempts that were made when none was known. `kept`: USD that kept
+        answers have cost; it counts where the lines say less, and is noted inside. Ignores what cannot be read of a
+        damaged file. Raises OSError."""
         self._journal, self._open = None if path is None else Journal(path), ExitStack()
         self.knows_all = True
         """False: it holds attempts of which nobody says the price."""
         self.spent = self.dearest = self.refused = 0.0
-        """USD, of all attempts whose outcome is known or never will be; of the dearest attempt; of the last for which too little was left."""
+        """USD, of all attempts whose outcome is known or never will be; of the dearest attempt; of the last for which
+        too little was left."""
         self.in_flight: dict[int, _Entry] = {}
         self.freed = asyncio.Event()
         """The next attempt in flight that ends."""
@@ -341,8 +346,8 @@ class Budget:
         picture_rules: tuple[Callable[[Size], int], ...] = (visual_tokens,),
         ledger: Ledger | None = None,
     ) -> None:
-        """`limit`: USD, None for any sum. `price`: None where the model itself reports what a call cost. `max_tokens`: most that a
-        reply may have. `picture_rules`: the model may count a picture by any of them."""
+        """`limit`: USD, None for any sum. `price`: None where the model itself reports what a call cost. `max_tokens`:
+        most that a reply may have. `picture_rules`: the model may count a picture by any of them."""
         self.limit, self.is_limited = inf if limit is None else limit, limit is not None and limit < inf
         self._ledger, self._terms = ledger or Ledger(), Terms(price, max_tokens, picture_rules)
         self._bills = self._ledger.bills(self._terms)
@@ -367,10 +372,11 @@ class Budget:
     async def spend(
         self, messages: Sequence[Message], attempt: Callable[[], Awaitable[Outcome]], reply: float | None = None
     ) -> Outcome:
-        """Makes an attempt, and gives back its outcome with its cost. `reply`: most tokens that it may have; None, infinite: as in the terms.
+        """Makes an attempt, and gives back its outcome with its cost. `reply`: most tokens that it may have; None,
+        infinite: as in the terms.
 
-        Raises what it raises, OutOfBudget before an attempt that could cost too much, and InputError where there is a limit and nobody
-        says what calls cost.
+        Raises what it raises, OutOfBudget before an attempt that could cost too much, and InputError where there is a
+        limit and nobody says what calls cost.
         """
         most_tokens = self._terms.max_tokens if reply is None or reply == inf else reply
         reserved = await self._reserve(load_of(messages, most_tokens))
@@ -392,7 +398,8 @@ class Budget:
         return replace(outcome, usage=usage)
 
     def has_room(self, steps: int) -> bool:
-        """True if so many steps may be under way. Near the limit steps are asked one after the other, so most are finished."""
+        """True if so many steps may be under way. Near the limit steps are asked one after the other, so most are
+        finished."""
         reply, dearest = NOTHING._replace(reply=self._terms.max_tokens), self._ledger.dearest
         call = max(dearest, self._bills.own_cost(reply)) if dearest else inf
         return steps <= 1 or not self.is_limited or self.limit - self.spent >= steps * CALLS_A_STEP * call
@@ -410,16 +417,16 @@ class Budget:
         return usage if usage.cost_usd is not None else replace(usage, cost_usd=reserved.most or outcome.usage.cost_usd)
 
     def _usage(self, reserved: _Entry, outcome: Completion | Failure | CallError) -> Usage:
-        """The outcome's usage with its cost, None where nobody knows. A text without token counts is charged by our own count, which is
-        never too low; one whose server says that it used nothing, as it was reserved."""
+        """The outcome's usage with its cost, None where nobody knows. A text without token counts is charged by our own
+        count, which is never too low; one whose server says that it used nothing, as it was reserved."""
         usage, price, most = outcome.usage, self._terms.price, reserved.most
         if not isinstance(outcome, Completion | CallError) and outcome.unbilled:
             return replace(usage, cost_usd=usage.cost_usd or 0.0)
         if isinstance(outcome, CallError) and not usage.calls:
             return replace(usage, cost_usd=None)
-        known = priced(usage, price)
-        if price is None or known.cost_usd or known is not usage:
-            return known
+        with_cost = priced(usage, price)
+        if price is None or with_cost.cost_usd or with_cost is not usage:
+            return with_cost
         if isinstance(outcome, Completion) and not usage.unreported:
             cost = self._bills.own_cost(reserved.load._replace(reply=text_tokens(outcome.text)))
             return replace(usage, cost_usd=min(cost, most) if self.is_limited else cost)

@@ -23,8 +23,8 @@ WAITING = "waiting_for_batch"
 async def call_model(model: Model, request: Request, ideal: str) -> Completion:
     """Returns the model's reply. A model that takes it is given `ideal`, the right answer in its prompt's words.
 
-    Raises what the model raises on purpose (SeeActError). Any other error of it becomes CallError `model_error`, and a return
-    value that is no `Completion` with a text CallError `api_error`: models are other people's code.
+    Raises what the model raises on purpose (SeeActError). Any other error of it becomes CallError `model_error`, and a
+    return value that is no `Completion` with a text CallError `api_error`: models are other people's code.
     """
     try:
         completion: object = await model.complete_with_ideal(request, ideal)
@@ -92,7 +92,8 @@ class ServerModel(Model):
 
     @property
     def reply_limit(self) -> float | None:
-        """Most new tokens of a reply, where that may be another limit than that of its options; infinite for none, None for theirs."""
+        """Most new tokens of a reply, where that may be another limit than that of its options; infinite for none, None
+        for theirs."""
         return None
 
     @abstractmethod
@@ -108,7 +109,8 @@ class ServerModel(Model):
 
 
 class ModelClient(Model):
-    """A model in its budget, with its replies kept. Belongs to the event loop that first asks it; close it in the same loop."""
+    """A model in its budget, with its replies kept. Belongs to the event loop that first asks it; close it in the same
+    loop."""
 
     def __init__(self, model: Model, identity: Callable[[], Mapping[str, object]], options: ModelOptions) -> None:
         """`identity`: everything that replies depend on except the messages. Raises InputError for a
@@ -132,7 +134,8 @@ class ModelClient(Model):
         return self._identity()
 
     async def complete(self, request: Request) -> Completion:
-        """Raises CallError, OutOfBudget before a call that could cost too much, and ModelStopped where nothing gets through."""
+        """Raises CallError, OutOfBudget before a call that could cost too much, and ModelStopped where nothing gets
+        through."""
         return await self.complete_with_ideal(request, "")
 
     async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:

@@ -1,10 +1,10 @@
 """Names the failures of attempts, and says which are worth asking again.
 
-Which failure stands behind a code or an exact phrase of a server, `servers.csv` says. A row is looked up by the error's codes and types
-first, then by a phrase within one of its own sentences; a status alone comes last. Nothing is guessed from words that no row has: such an
-error is what its status says, and nothing lasting follows from it. What a request has quoted back is not read, and of each sentence no
-more than the beginning: pages must not decide what becomes of a run. Servers' words are untrusted: details are one line, of limited
-length, without secrets.
+Which failure stands behind a code or an exact phrase of a server, `servers.csv` says. A row is looked up by the error's
+codes and types first, then by a phrase within one of its own sentences; a status alone comes last. Nothing is guessed
+from words that no row has: such an error is what its status says, and nothing lasting follows from it. What a request
+has quoted back is not read, and of each sentence no more than the beginning: pages must not decide what becomes of a
+run. Servers' words are untrusted: details are one line, of limited length, without secrets.
 """
 
 from __future__ import annotations
@@ -47,14 +47,15 @@ class Row(NamedTuple):
     provider: str
     """The servers that are known for it."""
     status: str
-    """HTTP statuses, with spaces between them; empty for any below 500, and of a refusal but 429: those say that it is the server's day."""
+    """HTTP statuses, with spaces between them; empty for any below 500, and of a refusal but 429: those say that it is
+    the server's day."""
     code: str
     """A code or type, or `FIELD=CODE` where the same code means another thing elsewhere; empty for any."""
     phrase: str
     """Words within a sentence: `*` stands for up to 160 characters, `{}` for the name of a parameter; empty for any."""
     means: str
-    """The failure's name; `at_limit`: `no_quota`, unless the server asks to wait for a moment; `no_such_model`: no call will get through;
-    `otherwise`: ask without what `hint` names."""
+    """The failure's name; `at_limit`: `no_quota`, unless the server asks to wait for a moment; `no_such_model`: no call
+    will get through; `otherwise`: ask without what `hint` names."""
     hint: str
     """The key of a sentence of `failures.HINTS`; of `otherwise`, the parameter or way to ask that is refused."""
     source: str
@@ -138,7 +139,8 @@ def find(error: ServerError) -> Finding | None:
 
 
 def ending(reason: object) -> str:
-    """Names the end that a finish reason tells of: `done`, `truncated`, `refused`, `empty_reply`, `server_error`; `unknown` without a row.
+    """Names the end that a finish reason tells of: `done`, `truncated`, `refused`, `empty_reply`, `server_error`;
+    `unknown` without a row.
 
     Of two parts the second says more, as in `content_filter: SAFETY`.
 
@@ -191,7 +193,8 @@ def _plain(code: str) -> str:
 
 
 def _texts(value: Any, field: str, depth: int) -> Iterator[tuple[str, str]]:
-    """The texts and numbers of an error, each with the field that holds it. An error that another server has sent on stands in it as JSON."""
+    """The texts and numbers of an error, each with the field that holds it. An error that another server has sent on
+    stands in it as JSON."""
     if isinstance(value, Mapping):
         for name, entry in value.items():
             if name == "loc" and isinstance(entry, list):
@@ -224,11 +227,13 @@ RETRIES: Mapping[str, float] = {
     "api_error": MALFORMED_RETRIES,
     "empty_reply": BLANK_RETRIES,
 }
-"""Times that a call is asked again after failures of these names, as long as may be waited; after any other it is not."""
+"""Times that a call is asked again after failures of these names, as long as may be waited; after any other it is
+not."""
 STOPPING = frozenset({"no_quota", "auth_failed"})
 """Failures with which no other call gets through either."""
 SOON_S = 60.0
-"""Longest pause after which a limit of a day, or of credit, is waited for: some servers let it flow, others end it at midnight."""
+"""Longest pause after which a limit of a day, or of credit, is waited for: some servers let it flow, others end it at
+midnight."""
 HINTS: Mapping[str, str] = {
     "no-image": "the model takes no pictures: add --no-image, or name one that does",
     "fewer": "send fewer pictures: lower --history-pictures",
@@ -254,7 +259,8 @@ _TLS_ADVICE = (
 UNREAD = Usage(calls=1, cost_usd=None, unreported=1)
 """A call that was answered, and of which nobody can read what it used."""
 _MAY_BE_BILLED = frozenset({408, 500, 502, 504, *range(520, 528)})
-"""Statuses that leave open whether the model has done its work: it failed in the middle of it, or a gateway lost sight of it."""
+"""Statuses that leave open whether the model has done its work: it failed in the middle of it, or a gateway lost sight
+of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +278,7 @@ class Failure:
     """The pause that the server asks for."""
     usage: Usage = field(default_factory=Usage)
     status: int | None = None
-    said: ServerError | None = None
+    parsed_error: ServerError | None = None
     """The server's error, taken apart; None where there was none."""
     finding: Finding | None = None
     """The row of the table that fits it; None where none does."""
@@ -331,7 +337,8 @@ def truncated(text: object, limit: str) -> str:
 def of_status(
     status: int, headers: Mapping[str, str], content: bytes, came_as_success: bool = False, usage: Usage | None = None
 ) -> Failure:
-    """An answer with a status other than success, or one that was meant (`came_as_success`). `usage`: what the server says it has used."""
+    """An answer with a status other than success, or one that was meant (`came_as_success`). `usage`: what the server
+    says it has used."""
     try:
         body: Any = json.loads(content)
     except (ValueError, RecursionError):
@@ -349,24 +356,25 @@ def of_status(
         if status >= 500
         else "bad_request"
     )
-    said = f"Error code: {status} - {(sentence_of(body) or text).rstrip('.')}"
+    detail = f"Error code: {status} - {(sentence_of(body) or text).rstrip('.')}"
     if means == "at_limit":
         pause = _named_pause(headers, error.sentences)
         means = "no_quota" if pause is None or pause > SOON_S else "rate_limited"
     elif means == "redirected":
-        said = f"the server redirects to {headers.get('location', 'nowhere')}, where no key is sent: name the right base_url"
+        target = headers.get("location", "nowhere")
+        detail = f"the server redirects to {target}, where no key is sent: name the right base_url"
     # some servers lose a model for a moment
     lost = "server_error" if status >= 500 else "bad_request"
     name = lost if means == "no_such_model" else "bad_request" if means == "otherwise" else means
     return Failure(
         name,
-        advised(said, HINTS.get(row.hint, "") if row else ""),
+        advised(detail, HINTS.get(row.hint, "") if row else ""),
         # 403 is also the word of a filter before the server that dislikes one page
         hopeless=means in ("forbidden", "redirected", "no_such_model") or (name == "bad_request" and status == 404),
         retry_after_s=_retry_after(headers) if name in RETRIES else None,
         usage=usage or Usage(),
         status=status,
-        said=error,
+        parsed_error=error,
         finding=finding,
         unbilled=usage is None and _is_unbilled(name, status, came_as_success),
     )
@@ -398,7 +406,8 @@ def of_body(body: object, headers: Mapping[str, str], usage: Usage | None = None
 
 
 def of_torn_reply(error: object, reason: object, text: object, headers: Mapping[str, str]) -> Failure:
-    """A reply that the server broke off, with the `error` beside it if there is one: whatever its text, it is no answer."""
+    """A reply that the server broke off, with the `error` beside it if there is one: whatever its text, it is no
+    answer."""
     begun = f"; it began: {scrubbed(text)[:80]}" if isinstance(text, str) and text.strip() else ""
     named = of_body({"error": error}, headers) if error else None
     why = named.detail if named else f"finish reason {reason}"
@@ -410,8 +419,8 @@ def of_torn_reply(error: object, reason: object, text: object, headers: Mapping[
 
 
 def of_exception(error: Exception) -> Failure:
-    """An error that the SDK raises or lets through for an attempt without an answer. Only its kind and words are kept: it may
-    quote the key."""
+    """An error that the SDK raises or lets through for an attempt without an answer. Only its kind and words are kept:
+    it may quote the key."""
     cause = error.__cause__ or error
     kind = type(cause).__name__
     detail = f"{str(error).rstrip('.')}: {cause}" if cause is not error and str(cause) else str(error) or kind
@@ -426,8 +435,8 @@ def of_exception(error: Exception) -> Failure:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds, from milliseconds, seconds or a date, which counts from the server's own `Date`: its clock may be wrong, or ours. None
-    for none that makes sense."""
+    """Seconds, from milliseconds, seconds or a date, which counts from the server's own `Date`: its clock may be wrong,
+    or ours. None for none that makes sense."""
     for name, divisor in (("retry-after-ms", 1000), ("retry-after", 1)):
         text = headers.get(name, "").strip()
         if re.fullmatch(r"\d{1,12}(\.\d{1,9})?", text):
@@ -444,7 +453,8 @@ _PAUSE = re.compile(
 
 
 def _named_pause(headers: Mapping[str, str], sentences: Iterable[str]) -> float | None:
-    """Seconds that the server asks to wait, in a header or in words such as "try again in 9m38.5s"; None where it does not say."""
+    """Seconds that the server asks to wait, in a header or in words such as "try again in 9m38.5s"; None where it does
+    not say."""
     if (pause := _retry_after(headers)) is not None:
         return pause
     for hours, minutes, seconds, unit in (match for sentence in sentences for match in _PAUSE.findall(sentence)):

@@ -37,8 +37,8 @@ class HFModel(Model):
     """One model, loaded when it is first asked. Belongs to the event loop that asks it; close it in the same loop."""
 
     def __init__(self, name: str, options: ModelOptions) -> None:
-        """Raises ModelSpecError for a name that is neither a model's folder nor a hub id that can be had, for model_args,
-        and for a package that is not installed."""
+        """Raises ModelSpecError for a name that is neither a model's folder nor a hub id that can be had, for
+        model_args, and for a package that is not installed."""
         self._name, self._options = name, options
         self._loading = loading(options)
         check_packages(self._loading)
@@ -49,8 +49,8 @@ class HFModel(Model):
         self._batches = Batches(self._prepare, lambda: (self._generator or self._loading).batch_size)
 
     async def complete(self, request: Request) -> Completion:
-        """Raises CallError (`truncated`, `empty_reply`, `too_long`, `out_of_memory`), the RowError of a picture that cannot
-        be encoded, and ModelSpecError where the model cannot be loaded, or is shown a picture and sees none."""
+        """Raises CallError (`truncated`, `empty_reply`, `too_long`, `out_of_memory`), the RowError of a picture that
+        cannot be encoded, and ModelSpecError where the model cannot be loaded, or is shown a picture and sees none."""
         began = time.monotonic()
         prompt = await asyncio.to_thread(self._prompt, request)
         # characters stand in for tokens before there are any
@@ -147,8 +147,9 @@ _QWEN_PIXELS = 56 * 56, 28 * 28 * 1280
 def picture_rule(name: str, options: ModelOptions) -> ImageRule | None:
     """The rule of the model in a folder or of a hub id; None: not known, or there is no such model.
 
-    Qwen2-VL and its successors: a token for each square of merged patches, once the picture is scaled by `smart_resize`. LLaVA: so many
-    a picture, whatever its size. BLIP-2: its query tokens. Source: the processors of transformers 5.23.0.
+    Qwen2-VL and its successors: a token for each square of merged patches, once the picture is scaled by
+    `smart_resize`. LLaVA: so many a picture, whatever its size. BLIP-2: its query tokens. Source: the processors of
+    transformers 5.23.0.
     """
     try:
         folder = find_parts(name).folder

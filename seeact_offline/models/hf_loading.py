@@ -1,5 +1,5 @@
-"""Opens a model of transformers and its processor, and makes prompts what they take: messages through the chat template, pictures through
-the processor. Other people's files: every fault is one sentence.
+"""Opens a model of transformers and its processor, and makes prompts what they take: messages through the chat
+template, pictures through the processor. Other people's files: every fault is one sentence.
 """
 
 from __future__ import annotations
@@ -152,8 +152,8 @@ def _need(package: str, what: str, extra: str, argument: str = "model") -> None:
 
 
 def check_parts(name: str, parts: hf_folder.ModelParts, loading: LoadingOptions) -> None:
-    """Raises ModelSpecError for an adapter without peft, for float16 where it overflows, and where a model that sees pictures has no usable
-    processor or chat template, or lacks torchvision.
+    """Raises ModelSpecError for an adapter without peft, for float16 where it overflows, and where a model that sees
+    pictures has no usable processor or chat template, or lacks torchvision.
 
     The processors of models of texts are not looked at: torch is loaded for the first question alone.
     """
@@ -189,8 +189,8 @@ def load_processor(name: str, folder: Path, kind: str) -> Any:
 
 
 def chat_template(name: str, kind: str, processor: Any) -> str | None:
-    """The chat template; None for the plain rendering of a model that has none. Raises ModelSpecError where the place of a picture
-    is not known without one: BLIP-2's processor puts it first by itself."""
+    """The chat template; None for the plain rendering of a model that has none. Raises ModelSpecError where the place
+    of a picture is not known without one: BLIP-2's processor puts it first by itself."""
     template, sees = getattr(processor, "chat_template", None), kind == "image-text"
     if template is None and sees:
         template = processor.tokenizer.chat_template
@@ -286,7 +286,8 @@ class PromptEncoder:
     """Turns prompts into tensors. Its methods may be called from several threads."""
 
     def __init__(self, name: str, kind: str, processor: Any, loading: LoadingOptions) -> None:
-        """`kind`: image-text, causal or seq2seq. Raises ModelSpecError as `chat_template`, and for a limit of tokens where prompts are not single texts."""
+        """`kind`: image-text, causal or seq2seq. Raises ModelSpecError as `chat_template`, and for a limit of tokens
+        where prompts are not single texts."""
         self._limit = [int(n) for n in (loading.max_input_tokens or "").split("+") if n]
         if self._limit and kind != "seq2seq" and not hasattr(processor, "num_query_tokens"):
             wanted = "no max_input_tokens for a model that is not text-to-text; it is for T5 and BLIP-2"
@@ -338,7 +339,8 @@ class PromptEncoder:
         return self._processor(text=texts, images=pictures if pictures[0] else None, **options)
 
     def _cut(self, prompts: Sequence[Prompt], pictures: Sequence[Sequence[Image.Image]]) -> Any:
-        """Single texts whose markup and rest are each cut at its end, as MindAct's released code does. Raises ModelSpecError for conversations."""
+        """Single texts whose markup and rest are each cut at its end, as MindAct's released code does. Raises
+        ModelSpecError for conversations."""
         shown, head, rows = [picture for some in pictures for picture in some], [], []
         if shown:
             # BLIP-2's tokens of a picture come first
@@ -409,7 +411,8 @@ def harmless(text: str, tokens: Sequence[str]) -> str:
 
 
 def plain(turns: Sequence[Turn]) -> str:
-    """Turns without a chat template: one alone is its text; several are named, and the last name is left to be answered."""
+    """Turns without a chat template: one alone is its text; several are named, and the last name is left to be
+    answered."""
     if len(turns) == 1:
         return turns[0].text
     named = [turn.text if turn.role == "system" else f"{turn.role.capitalize()}: {turn.text}" for turn in turns]

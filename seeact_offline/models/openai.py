@@ -1,7 +1,7 @@
 """OpenAI's models, and any other server that speaks its API, through the openai SDK. See docs/servers.md.
 
-An attempt is one call of the SDK, which is told not to repeat it: `retrying` decides what is asked again, `breaker` when the run stops,
-and `failures` names the failures.
+An attempt is one call of the SDK, which is told not to repeat it: `retrying` decides what is asked again, `breaker`
+when the run stops, and `failures` names the failures.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ BUDGET = 64 * 1024 * 1024
 
 
 class DataUrls:
-    """Encodes each picture once while it is kept: turn 2 shows the picture of turn 1 again, and equal crops have equal keys.
+    """Encodes each picture once while it is kept: turn 2 shows the picture of turn 1 again, and equal crops have equal
+    keys.
 
     Belongs to the event loop that first asks it.
     """
@@ -96,8 +97,8 @@ class DataUrls:
 # --- the model ---
 
 _PICTURE = secrets.token_hex(16)
-"""Stands for a picture's URL while a request becomes JSON, so that megabytes of base64 are not looked through for characters to
-escape. No page can know it."""
+"""Stands for a picture's URL while a request becomes JSON, so that megabytes of base64 are not looked through for
+characters to escape. No page can know it."""
 MOST_LISTED = 12
 """Most of a server's models that an error names."""
 _REQUEST_ID_CHARS = 200
@@ -112,7 +113,8 @@ class OpenAIModel(ServerModel):
     """One model on one server. Belongs to the event loop that first asks it; close it in the same loop."""
 
     def __init__(self, name: str, options: ModelOptions) -> None:
-        """Raises ModelSpecError for an unusable base URL, for parameters that cannot be, and for a key that is missing."""
+        """Raises ModelSpecError for an unusable base URL, for parameters that cannot be, and for a key that is
+        missing."""
         self._name = name
         self._options = options
         self._server = find_server(options.base_url)
@@ -167,7 +169,8 @@ class OpenAIModel(ServerModel):
         return self.parameters.form.reply_limit
 
     async def prepare(self, request: Request) -> Callable[[], Awaitable[Completion | Failure]]:
-        """Encodes the pictures; the result makes one attempt. Raises the RowError of a picture that cannot be encoded."""
+        """Encodes the pictures; the result makes one attempt. Raises the RowError of a picture that cannot be
+        encoded."""
         urls = [await self.pictures.get(message.picture) for message in request.messages if message.picture is not None]
         return lambda: self._attempt(request, urls)
 
@@ -178,8 +181,8 @@ class OpenAIModel(ServerModel):
             self._client = None
 
     async def _attempt(self, request: Request, urls: list[bytes]) -> Completion | Failure:
-        """One attempt; one more for each parameter that the server makes us leave out, or that its words blame. Raises InputError where there
-        is a limit of what may be spent, and the attempt could cost anything."""
+        """One attempt; one more for each parameter that the server makes us leave out, or that its words blame. Raises
+        InputError where there is a limit of what may be spent, and the attempt could cost anything."""
         trial: Form | None = None
         refusal: Failure | None = None
         while True:
@@ -251,7 +254,8 @@ class OpenAIModel(ServerModel):
         return "" if re.search(r"/v\d", path) or "/openai" in path else "--base-url may lack /v1 at its end"
 
     async def _other_models(self) -> str:
-        """The names of the server's models, in words, for a model that it does not have; empty where it does not list them."""
+        """The names of the server's models, in words, for a model that it does not have; empty where it does not list
+        them."""
         from openai import OpenAIError
 
         try:
@@ -284,8 +288,8 @@ class OpenAIModel(ServerModel):
             streams = is_stream(content) or headers.get("content-type", "").startswith("text/event-stream")
             body = read_events(content) if streams else json.loads(content)
         except (ValueError, RecursionError, AttributeError, TypeError) as error:
-            found = failures.scrubbed(content.decode("utf-8", "replace"))[:80]
-            detail = f"{who} answered with something that is not JSON: {error}: {found}"
+            beginning = failures.scrubbed(content.decode("utf-8", "replace"))[:80]
+            detail = f"{who} answered with something that is not JSON: {error}: {beginning}"
             return failures.malformed(detail).with_advice(self._path_advice())
         reported, reply = read_usage(body), self.api.read(body)
         used = reported.tokens is not None or reported.cost is not None
@@ -326,8 +330,8 @@ class OpenAIModel(ServerModel):
         return Completion(redact(reply.text), usage, CallRecord(request_id=request_id, finish_reason=reason))
 
     def _usage(self, reported: ReportedUsage, has_text: bool) -> Usage:
-        """The usage with its cost: the larger of what the server names and what its tokens cost in the tier in which it has answered. Every
-        call has a prompt, so a server that counts nothing has not said what was used."""
+        """The usage with its cost: the larger of what the server names and what its tokens cost in the tier in which it
+        has answered. Every call has a prompt, so a server that counts nothing has not said what was used."""
         tokens, price = reported.tokens or Tokens(0, 0, 0), self._options.price
         usage = Usage(1, tokens.prompt, tokens.completion, tokens.images, reported.cost)
         if not tokens.prompt or (has_text and not tokens.completion):
@@ -363,7 +367,8 @@ def _api_key(server: Server) -> str:
 
 
 def check_bounded(form: Form, price: Price | None, answered_in: str = "") -> None:
-    """Raises InputError for a call that may cost anything. `answered_in`: a service tier without a price, of an earlier reply."""
+    """Raises InputError for a call that may cost anything. `answered_in`: a service tier without a price, of an earlier
+    reply."""
     if form.reply_limit == inf:
         got = "none is sent (-M), or the server takes none"
         raise InputError(
@@ -390,7 +395,8 @@ def _identity(name: str, options: ModelOptions) -> dict[str, Any]:
 
 
 def _shown(options: ModelOptions) -> dict[str, str]:
-    """The form in which pictures are sent. Identities made before there was a choice lack it: PNG files before the text."""
+    """The form in which pictures are sent. Identities made before there was a choice lack it: PNG files before the
+    text."""
     return {"image_detail": options.image_detail, "image_format": str(options.image_format)}
 
 

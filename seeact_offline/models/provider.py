@@ -1,5 +1,5 @@
-"""The declaration of a provider of models: one `Provider` a module, listed in `PROVIDERS`. Objects of Python are models of a provider too: a
-function from messages to text, or an object or class with `complete`.
+"""The declaration of a provider of models: one `Provider` a module, listed in `PROVIDERS`. Objects of Python are models
+of a provider too: a function from messages to text, or an object or class with `complete`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class ModelOptions:
     max_wait_s: float = 600.0
     """Seconds that a call may take with all its attempts and pauses."""
     fail_on_error: float | None = None
-    """The run stops once more than this share (0 to 1) of its calls, or of its steps, has failed; None: never for that."""
+    """The run stops once more than this share (0 to 1) of its calls, or of its steps, has failed; None: never for
+    that."""
     concurrency: int = 4
     """Most calls in flight."""
     rpm: float | None = None
@@ -67,7 +68,8 @@ class ModelOptions:
     model_args: Mapping[str, Any] = field(default_factory=dict)
     """More parameters of the request, by the name that the server gives them; None as a value: that one is not sent."""
     typed: frozenset[str] = frozenset()
-    """Names of the options here that the user gave. A server that refuses one of them fails the call; others are left out."""
+    """Names of the options here that the user gave. A server that refuses one of them fails the call; others are left
+    out."""
     cache: Path | None = None
     """File that keeps paid replies; None for none."""
     ask_equal: bool = False
@@ -121,17 +123,21 @@ class Provider:
     takes_batches: bool = False
     """Its models put requests into files, as `BatchCodec` needs them."""
     is_text_to_text: Callable[[str], bool] = lambda name: False
-    """The part behind `PROVIDER/` -> True for a model that turns one text into another, as T5 does, and holds no conversation."""
+    """The part behind `PROVIDER/` -> True for a model that turns one text into another, as T5 does, and holds no
+    conversation."""
     server: Callable[[str | None], str | None] = lambda base_url: base_url
-    """A base URL, None for none -> the address of the server that the user names by it or in the environment; None: none."""
+    """A base URL, None for none -> the address of the server that the user names by it or in the environment; None:
+    none."""
     is_listed: Callable[[str | None], bool] = lambda base_url: False
     """A base URL, None for none -> True where the bundled price table holds the prices of that server's models."""
     image_rule: Callable[[str, ModelOptions], ImageRule | None] = lambda name, options: None
     """The part behind `PROVIDER/` -> how the model counts pictures; None: not known."""
     picture_rules: Callable[[str], tuple[ImageRule, ...]] | None = None
-    """The part behind `PROVIDER/` -> rules of which one is the model's, for reservations; None: that of `image_rule`, or GPT-4o's."""
+    """The part behind `PROVIDER/` -> rules of which one is the model's, for reservations; None: that of `image_rule`,
+    or GPT-4o's."""
     at_once: Callable[[ModelOptions], int] = lambda options: 1
-    """Fewest calls in flight that keep the model busy: one that answers in batches wants a batch and the next. Raises ModelSpecError."""
+    """Fewest calls in flight that keep the model busy: one that answers in batches wants a batch and the next. Raises
+    ModelSpecError."""
 
 
 # --- objects of Python ---
@@ -144,7 +150,8 @@ class FunctionModel(Model):
         self._function = function
 
     async def complete(self, request: Request) -> Completion:
-        """Raises CallError `empty_reply` for no text. A plain function runs in a thread; what it raises fails its step."""
+        """Raises CallError `empty_reply` for no text. A plain function runs in a thread; what it raises fails its
+        step."""
 
         def call() -> Any:
             try:
@@ -169,7 +176,8 @@ class ObjectModel(Model):
     """An object with `complete`. It is given requests, and never the truth."""
 
     def __init__(self, wrapped: Any, is_own: bool = True) -> None:
-        """`is_own`: made for the run, and closed with it. A caller's is used again by the next run, so closing it is the caller's business."""
+        """`is_own`: made for the run, and closed with it. A caller's is used again by the next run, so closing it is
+        the caller's business."""
         self._wrapped, self._is_own = wrapped, is_own
 
     async def complete(self, request: Request) -> Completion:
@@ -184,47 +192,48 @@ class ObjectModel(Model):
             await self._wrapped.aclose()
 
 
-def as_model(given: Any) -> Model:
-    """A model from an object with `complete`, a class of one, or a function. Raises ModelSpecError for anything else."""
-    if isinstance(given, type):
-        made = given()
+def as_model(obj: Any) -> Model:
+    """A model from an object with `complete`, a class of one, or a function. Raises ModelSpecError for anything
+    else."""
+    if isinstance(obj, type):
+        made = obj()
         return ObjectModel(made) if hasattr(made, "complete") else as_model(made)
-    if hasattr(given, "complete"):
-        return ObjectModel(given, is_own=False)
-    if callable(given):
-        return FunctionModel(given)
+    if hasattr(obj, "complete"):
+        return ObjectModel(obj, is_own=False)
+    if callable(obj):
+        return FunctionModel(obj)
     wanted = "PROVIDER/NAME, FILE.py:NAME, an object with `complete` or a function from messages to text"
-    raise ModelSpecError("model", wanted, f"a {type(given).__name__}")
+    raise ModelSpecError("model", wanted, f"a {type(obj).__name__}")
 
 
-def provider_of_object(given: Any, name: str | None = None, digest: str | None = None) -> Provider:
+def provider_of_object(obj: Any, name: str | None = None, digest: str | None = None) -> Provider:
     """The provider of one model, class or function. It is known by what it says itself (`identity`), and by its code.
 
     `name`, `digest`: as results name it, and of its code, where it comes from a file.
     """
-    own = getattr(given, "identity", None)
-    code = digest or code_of(given)
+    own = getattr(obj, "identity", None)
+    code = digest or code_of(obj)
     # code that may have changed unnoticed is not known
-    identity = {"model": name or f"python/{name_of_object(given)}", "code": code or "not known"}
+    identity = {"model": name or f"python/{name_of_object(obj)}", "code": code or "not known"}
     return Provider(
         usage=(),
-        open=lambda _, options: as_model(given),
+        open=lambda _, options: as_model(obj),
         identity=lambda _, options: identity | dict(own if isinstance(own, Mapping) else {}),
         is_known=code is not None or own not in (None, Model.identity),
         # it may do so, until its first call shows
-        reports_cost=hasattr(given, "complete"),
-        is_text_to_text=lambda _: bool(getattr(given, "is_text_to_text", False)),
+        reports_cost=hasattr(obj, "complete"),
+        is_text_to_text=lambda _: bool(getattr(obj, "is_text_to_text", False)),
     )
 
 
-def is_function(given: Any) -> bool:
+def is_function(obj: Any) -> bool:
     """Tells a function, or a class of one, from models and names of them."""
-    return callable(given) and not hasattr(given, "complete")
+    return callable(obj) and not hasattr(obj, "complete")
 
 
-def name_of_object(given: Any) -> str:
+def name_of_object(obj: Any) -> str:
     """A name that tells it from other objects, and is the same in the next process."""
-    named = given if hasattr(given, "__qualname__") else type(given)
+    named = obj if hasattr(obj, "__qualname__") else type(obj)
     return f"{named.__module__}.{named.__qualname__}"
 
 
@@ -245,12 +254,12 @@ class _NotKnown(Exception):
     """Raised for a value that can change unnoticed."""
 
 
-def code_of(given: Any) -> str | None:
-    """The digest of all that a function does: its code without comments, its defaults, what it closes over, and the functions,
-    classes and constants that it uses, but for those of packages and those that it changes itself. None for a function that holds
-    something else or has no source, and for an object."""
+def code_of(obj: Any) -> str | None:
+    """The digest of all that a function does: its code without comments, its defaults, what it closes over, and the
+    functions, classes and constants that it uses, but for those of packages and those that it changes itself. None for
+    a function that holds something else or has no source, and for an object."""
     try:
-        described = "\n".join(_described(given, []))
+        described = "\n".join(_described(obj, []))
     except (_NotKnown, OSError, TypeError, ValueError, SyntaxError, RecursionError):
         return None
     return hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -301,7 +310,8 @@ def _value(value: object, seen: list[object]) -> str:
 
 
 def _source(code: CodeType) -> _Source:
-    """The node of this code. Raises _NotKnown where several of a line could be it, OSError where the source is missing."""
+    """The node of this code. Raises _NotKnown where several of a line could be it, OSError where the source is
+    missing."""
     lines, _ = inspect.findsource(code)
     nodes: list[_Source] = [
         node
@@ -329,7 +339,8 @@ def _global_names(code: CodeType) -> frozenset[str]:
 
 
 def _changed_names(source: _Source) -> frozenset[str]:
-    """Names whose values the function changes: by assignment, by a method that does, by `next`, or by `with`, as a lock."""
+    """Names whose values the function changes: by assignment, by a method that does, by `next`, or by `with`, as a
+    lock."""
     names: set[str] = set()
     for node in ast.walk(source):
         if isinstance(node, ast.Nonlocal | ast.Global):

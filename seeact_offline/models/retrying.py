@@ -1,15 +1,16 @@
-"""Makes a call as a series of attempts: through the limiter, and again while that can help; and stops a run in which nothing gets through.
+"""Makes a call as a series of attempts: through the limiter, and again while that can help; and stops a run in which
+nothing gets through.
 
-The pauses grow twofold up to LONGEST_PAUSE_S and are drawn at random below that (full jitter), from a seed of the request's own;
-a server that names a pause is given it. A pausing call is not in flight, so others proceed. The SDK's own retries are switched off:
-they know no limits, no budget and no other calls.
+The pauses grow twofold up to LONGEST_PAUSE_S and are drawn at random below that (full jitter), from a seed of the
+request's own; a server that names a pause is given it. A pausing call is not in flight, so others proceed. The SDK's
+own retries are switched off: they know no limits, no budget and no other calls.
 
-A run that continued without answers would spend hours to fill its results with zeros. It ends with an error in the server's words; what
-has been answered until then stays, and the same command resumes from there.
+A run that continued without answers would spend hours to fill its results with zeros. It ends with an error in the
+server's words; what has been answered until then stays, and the same command resumes from there.
 
-The number of calls in flight follows what the server takes, as TCP does: it grows with every answer, is halved when the server says that
-there are too many (once for all calls that were under way by then), and grows more slowly from there. Calls
-pass in the order in which they came.
+The number of calls in flight follows what the server takes, as TCP does: it grows with every answer, is halved when the
+server says that there are too many (once for all calls that were under way by then), and grows more slowly from there.
+Calls pass in the order in which they came.
 """
 
 from __future__ import annotations
@@ -149,8 +150,8 @@ class Retrier:
         self._max_wait_s, self._max_retries = max_wait_s, inf if max_retries is None else max_retries
 
     async def call(self, seed: str, tokens: int, attempt: Attempt[T]) -> T:
-        """The result; a completion with everything that all attempts have used. `seed`: the request's own; `tokens`: an estimate
-        for the limiter.
+        """The result; a completion with everything that all attempts have used. `seed`: the request's own; `tokens`: an
+        estimate for the limiter.
 
         Raises CallError for a call that failed, ModelStopped where the run is to stop.
         """
@@ -234,7 +235,8 @@ class Breaker:
     """Counts finished calls. Once it has stopped the run, `check` raises ModelStopped too."""
 
     def __init__(self, server: str, most_failed: float | None = None) -> None:
-        """`server`: as errors name it; `most_failed`: the share of failed calls beyond which the run stops, from 0 to 1."""
+        """`server`: as errors name it; `most_failed`: the share of failed calls beyond which the run stops, from 0 to
+        1."""
         self.n_answered = 0
         """Calls that got through."""
         self._server, self._most_failed = server, most_failed

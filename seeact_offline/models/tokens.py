@@ -1,5 +1,5 @@
-"""Counts the tokens of texts and pictures by rules that need no download: OpenAI's for any model, and the one that a model's own provider
-publishes.
+"""Counts the tokens of texts and pictures by rules that need no download: OpenAI's for any model, and the one that a
+model's own provider publishes.
 
 Read on 2026-11-23 in stored copies of the providers' pages:
 
@@ -137,7 +137,8 @@ def patch_rule(factor: float) -> ImageRule:
 
 
 def claude_rule(side: int, most: int) -> ImageRule:
-    """Anthropic's models; `side` in pixels, `most` in tokens. The longer side is the largest number of pixels that both limits allow."""
+    """Anthropic's models; `side` in pixels, `most` in tokens. The longer side is the largest number of pixels that both
+    limits allow."""
 
     def count(size: Size, _: ImageDetail) -> int:
         longest = max(size)
@@ -214,15 +215,15 @@ _FAMILIES: tuple[tuple[str, tuple[ImageRule, ...]], ...] = (
 
 
 def possible_rules(name: str) -> tuple[ImageRule, ...]:
-    """The rules by which the model of this name may count pictures, whoever serves it: its own, those of its family, or all for a family
-    that nobody knows.
+    """The rules by which the model of this name may count pictures, whoever serves it: its own, those of its family, or
+    all for a family that nobody knows.
 
     >>> [len(possible_rules(name)) for name in ("openai/gpt-4o", "Qwen/Qwen2.5-VL-7B-Instruct")]
     [1, 1]
     """
     own = name.rpartition("/")[2].partition(":")[0].lower()
-    if known := rule_named(own):
-        return (known, _PIXELS) if own.startswith("claude") else (known,)
+    if rule := rule_named(own):
+        return (rule, _PIXELS) if own.startswith("claude") else (rule,)
     every = (_PIXELS, _QWEN, *_MODELS)
     return next((rules for pattern, rules in _FAMILIES if re.match(pattern, own)), every)
 
@@ -230,7 +231,8 @@ def possible_rules(name: str) -> tuple[ImageRule, ...]:
 # --- prompts that were cut ---
 
 ENOUGH = 500
-"""Words of a prompt, or tokens of a count, from which a count says something: no server cuts prompts shorter than that."""
+"""Words of a prompt, or tokens of a count, from which a count says something: no server cuts prompts shorter than
+that."""
 FAR_BELOW = 0.7
 """Tokens a word below which a prompt was cut: tokenizers make at least about one of each word, number and mark."""
 EQUAL = 3

@@ -1,9 +1,9 @@
-"""Makes a prompt pack from a checkout of the authors' repository (OSU-NLP-Group/SeeAct), or of a GUI agent's, without running
-any of it.
+"""Makes a prompt pack from a checkout of the authors' repository (OSU-NLP-Group/SeeAct), or of a GUI agent's, without
+running any of it.
 
 The wording is spread over two modules: named texts in `prompts.py`, and the texts inside two functions of
-`format_prompt_utils.py` that put the turns together (at 1477420; `generate_new_query_prompt` and `format_options`). How those
-two put them together is known here: only their texts are read, and a function that does anything else is refused.
+`format_prompt_utils.py` that put the turns together (at 1477420; `generate_new_query_prompt` and `format_options`). How
+those two put them together is known here: only their texts are read, and a function that does anything else is refused.
 """
 
 from __future__ import annotations
@@ -31,24 +31,26 @@ MANIFEST = {
     "reply_prefix": "\n\n",
     "only_with": {"annotation": {"marks": "letter", "mark_position": "bottom-left", "mark_turn1": True}},
 }
-"""The released code hands the first reply back after two line feeds, and its prompts speak of letters at the bottom left corners
-of boxes, in the picture of the first turn too."""
+"""The released code hands the first reply back after two line feeds, and its prompts speak of letters at the bottom
+left corners of boxes, in the picture of the first turn too."""
 SHAPES = {"generate_new_query_prompt": "7872f56a92822d30", "format_options": "6e3f03dd7ea81a20"}
 """The `_shape` of each function of the known release."""
 N_TEXTS = 5
 """Texts in each of these functions, empty ones aside."""
 MOST_BYTES = 64 * 1024
-"""Size limit of a source file, and of every text made from it. The published sources have 21,000 and 9,000 bytes, the turns 4,000."""
+"""Size limit of a source file, and of every text made from it. The published sources have 21,000 and 9,000 bytes, the
+turns 4,000."""
 _SLOT = "\ufdd0"
 """Stands for what a function fills in: a code point that no text holds."""
 
 
 def import_prompts(checkout: Path, out: Path) -> list[Path]:
-    """Writes the turns of choice, attributes and annotation, `pack.json`, and `ORIGIN.txt` with digests of what was read.
+    """Writes the turns of choice, attributes and annotation, `pack.json`, and `ORIGIN.txt` with digests of what was
+    read.
 
-    Returns the paths written. Raises PromptError, before anything is written, for a file, name or key that the checkout lacks,
-    for texts put together in another way than in the known release, for a text that a pack cannot hold, and for an `out` that
-    holds something else than a pack.
+    Returns the paths written. Raises PromptError, before anything is written, for a file, name or key that the checkout
+    lacks, for texts put together in another way than in the known release, for a text that a pack cannot hold, and for
+    an `out` that holds something else than a pack.
     """
     prompts, frames = Source(Path(checkout), PROMPT_FILE), Source(Path(checkout), FRAME_FILE)
     texts = prompts.texts()
@@ -134,7 +136,8 @@ PUBLISHED = {
 }  # fmt: skip
 """GUI agents whose prompts are constants of their repositories.
 
-Sources: xlang-ai/aguvis 178c418, MinorJerry/WebVoyager 5a78967, OSU-NLP-Group/Online-Mind2Web ccdeb0d, njucckevin/SeeClick 0ef37ac, showlab/ShowUI 21ed7cb, OSU-NLP-Group/UGround 3a9b9f2.
+Sources: xlang-ai/aguvis 178c418, MinorJerry/WebVoyager 5a78967, OSU-NLP-Group/Online-Mind2Web ccdeb0d,
+njucckevin/SeeClick 0ef37ac, showlab/ShowUI 21ed7cb, OSU-NLP-Group/UGround 3a9b9f2.
 """
 
 
@@ -288,9 +291,9 @@ class Source:
         raise PromptError("checkout", f"a function {name} in {self.file}", "none")
 
     def texts(self, function: str = "") -> dict[str, str]:
-        """Name -> text of the module's own assignments, or of a function's, and `TABLE[KEY]` -> text of those of dictionaries. Others,
-        such as those inside `if`, are skipped."""
-        known: dict[str, str] = {}
+        """Name -> text of the module's own assignments, or of a function's, and `TABLE[KEY]` -> text of those of
+        dictionaries. Others, such as those inside `if`, are skipped."""
+        texts: dict[str, str] = {}
         body = self.body
         if function:
             body = next((node.body for node in body if isinstance(node, ast.FunctionDef) and node.name == function), [])
@@ -306,16 +309,17 @@ class Source:
                 pairs = zip(value.keys, value.values, strict=True)
                 entries = {f"{name}[{key.value!r}]": entry for key, entry in pairs if isinstance(key, ast.Constant)}
             for entry, expression in entries.items():
-                text = _text_of(expression, known)
+                text = _text_of(expression, texts)
                 # a name that is assigned something else is no longer known
-                known.pop(entry, None)
+                texts.pop(entry, None)
                 if text is not None:
-                    known[entry] = text
-        return known
+                    texts[entry] = text
+        return texts
 
 
 def _text_of(node: ast.expr, known: Mapping[str, str]) -> str | None:
-    """A literal, a known name, or an f-string of both; None for anything else, and for a text that no pack could hold."""
+    """A literal, a known name, or an f-string of both; None for anything else, and for a text that no pack could
+    hold."""
     match node:
         case ast.Constant(value=str(text)):
             found: str | None = text
@@ -332,7 +336,8 @@ def _text_of(node: ast.expr, known: Mapping[str, str]) -> str | None:
 
 
 def _known_texts(source: Source, name: str) -> list[str]:
-    """The texts in a function of the known release, in order, with _SLOT for each place of an f-string; empty ones left out.
+    """The texts in a function of the known release, in order, with _SLOT for each place of an f-string; empty ones left
+    out.
 
     Raises PromptError where the function lacks, or does anything else than the known one.
     """
