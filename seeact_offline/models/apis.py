@@ -314,6 +314,7 @@ MOST_TOKENS, MOST_REPLY = 2_000_000, 500_000
 mistake."""
 _MOST_USD = 1000.0
 """A bill for one call beyond that is one too."""
+# xAI counts bills in ticks of 1e-10 USD
 _TICKS = 10**10
 _DECIMAL = re.compile(r"\d{1,9}(\.\d{1,20})?(e-\d{1,2})?", re.IGNORECASE)
 _TIER_CHARS = 40

@@ -30,6 +30,7 @@ _SENTENCES = ("message", "msg", "error", "detail", "status_msg", "error_msg", "t
 """Fields that hold words of the server, the likeliest first."""
 _QUOTED = frozenset({"input", "flagged_input", "failed_generation", "prompt"})
 """Fields in which a server quotes the request or a reply."""
+# no more of an error than this is read: a server may quote a page in it, as long and as nested as its author likes
 _SENTENCE_CHARS = 600
 _MOST_TEXTS = 40
 _DEPTH = 12
@@ -219,7 +220,9 @@ def _texts(value: Any, field: str, depth: int) -> Iterator[tuple[str, str]]:
 
 # --- failures, by name ---
 
+# a detail is one line of a report, and servers like to quote what they refuse
 DETAIL_CHARS = 300
+# few: each blank reply is paid for, and it is the model's own where it keeps saying so
 BLANK_RETRIES = 2
 MALFORMED_RETRIES = 4
 RETRIES: Mapping[str, float] = {

@@ -22,6 +22,7 @@ from seeact_offline.records import CallError, CallRecord, Completion, Request, U
 
 POLL_S = 0.1
 """Seconds between two looks for a reply that another program is waiting for."""
+# `CallRecord.asked` is the beginning of a key: enough hex digits to tell the requests of a run apart
 ASKED_CHARS = 16
 Ask = Callable[[Request, str], Awaitable[Completion]]
 

@@ -28,6 +28,7 @@ from typing import Literal, TypeVar, cast
 from seeact_offline.models.failures import Failure
 from seeact_offline.records import CallError, CallRecord, Completion, ModelStopped, Usage
 
+# begins low, because nobody knows yet what the server takes: every answer adds one
 FIRST_IN_FLIGHT = 8
 Verdict = Literal["answered", "too_many", "failed"]
 

@@ -27,12 +27,12 @@ from math import ceil, floor, prod, sqrt
 
 from seeact_offline.records import ImageDetail, Message
 
+# OpenAI's published rule for a picture in high detail (GPT-4V, GPT-4 Turbo, GPT-4o)
 SQUARE = 2048
 SHORT_SIDE = 768
 TILE = 512
 TILE_TOKENS = 170
 BASE_TOKENS = 85
-# OpenAI's published rule for a picture in high detail (GPT-4V, GPT-4 Turbo, GPT-4o)
 WORD_PIECES = r"[^\W\d_]+|\d{1,3}|_|[^\w\s]"
 """A run of letters, up to three digits, or a single mark of punctuation."""
 
@@ -94,6 +94,7 @@ def _shrunk(size: Size, side: int, limit: int) -> Size:
 # --- by the model ---
 
 _DAY = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
+# the providers' own numbers, from the pages named above
 PATCH, MOST_PATCHES = 32, 1536
 CLAUDE_PATCH = 28
 GEMINI_TOKENS, GEMINI_SMALL = 258, 384
@@ -200,13 +201,13 @@ RULES = {name: rule for rule, names in _MODELS.items() for name in names.split()
 
 # --- what is reserved ---
 
+# Anthropic's earlier rule, by which servers still count that do not make pictures smaller
 _PIXELS = ImageRule("width x height / 750", lambda size, _: ceil(size[0] * size[1] / 750))
 _QWEN = ImageRule(
     "Qwen's patches, at most 16,384", lambda size, _: 2 + min(max(4, _grid(size, QWEN_PATCH)), QWEN_TOKENS)
 )
 _FAMILIES: tuple[tuple[str, tuple[ImageRule, ...]], ...] = (
     (r"qwen|qwq|qvq|ui-tars|opencua|gui-owl|jedi|holo", (_QWEN,)),
-    # servers that do not make pictures smaller count by the earlier rule
     (r"claude", (_PIXELS, *(rule for rule in _MODELS if rule.name.startswith("Anthropic")))),
     (r"gemini|gemma", tuple(rule for rule in _MODELS if rule.name.startswith("Google"))),
     (r"gpt|chatgpt|o[134](?!\d)", tuple(rule for rule in _MODELS if rule.name.startswith("OpenAI"))),

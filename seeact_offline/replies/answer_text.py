@@ -43,6 +43,7 @@ _LAST_TOKEN = re.compile(
     r"|<\|(?:im_end|end|endoftext|end_of_text|end_of_turn|eot|eot_id|eom_id|eos|pad|return|call|user|observation)\|>)\Z"
 )
 """A token that ends a reply, which servers give out when they are told to keep special tokens."""
+# no such token is longer, so that only the end of a reply is searched, however long it is
 _LONGEST_TOKEN = 24
 _BOX = re.compile(r"<\|(?:begin|end)_of_box\|>|</?answer>", re.IGNORECASE)
 _ASIDE = re.compile(

@@ -30,6 +30,7 @@ _WORDS = re.compile(r"'(?:\\.?|[^'\\])*+(?:'|\Z)|\"(?:\\.?|[^\"\\])*+(?:\"|\Z)|\
 _BARE_KEY = re.compile(r"([{,]\s*)([A-Za-z_]\w*)(?=\s*:)")
 _CLOSERS = {"{": "}", "[": "]", "(": ")"}
 MOST_NUMBER = 1e9
+# values are walked through by recursion, which Python ends after a few hundred levels
 MOST_DEPTH = 50
 MOST_VALUES = 200
 """Brackets of one reply that are looked at."""

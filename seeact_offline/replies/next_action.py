@@ -174,6 +174,7 @@ def _chosen(decisions: list[_Sentence], is_conclusion: bool) -> _Sentence | None
     return pool[-1] if pool else None
 
 
+# stands for a quoted text: what a sentence decides is read without the words that it quotes
 _MARK = "\x00"
 _QUOTED = re.compile(
     r"""(?<!\w)"(?P<double>[^"\n]{1,300})"|(?<![\w\x00])'(?P<single>[^'\n]{1,300}(?:'\w[^'\n]{0,300}){0,3})'(?!\w)"""
