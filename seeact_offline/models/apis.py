@@ -347,7 +347,8 @@ def read_usage(body: Any) -> ReportedUsage:
         elif thoughts is not None and completion < thoughts <= MOST_REPLY:
             completion += thoughts
         tokens = Tokens(prompt, completion, images or 0)
-    return ReportedUsage(tokens, _named_cost(body), _tier(body))
+    tier = _of(body, "service_tier") or _of(usage, "service_tier")
+    return ReportedUsage(tokens, _named_cost(body), tier.lower()[:_TIER_CHARS] if isinstance(tier, str) else "")
 
 
 def _named_cost(body: Any) -> float | None:
@@ -375,11 +376,6 @@ def _usd(value: Any) -> float | None:
         value = float(value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and 0 <= value <= _MOST_USD else None
-
-
-def _tier(body: Any) -> str:
-    tier = _of(body, "service_tier") or _of(_of(body, "usage"), "service_tier")
-    return tier.lower()[:_TIER_CHARS] if isinstance(tier, str) else ""
 
 
 def _count(value: Any) -> int | None:
