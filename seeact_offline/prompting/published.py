@@ -322,17 +322,17 @@ def _text_of(node: ast.expr, known: Mapping[str, str]) -> str | None:
     hold."""
     match node:
         case ast.Constant(value=str(text)):
-            found: str | None = text
+            resolved: str | None = text
         case ast.Name(id=name):
-            found = known.get(name)
+            resolved = known.get(name)
         case ast.JoinedStr(values=values):
             parts = [_text_of(value, known) for value in values]
-            found = None if None in parts else "".join(part for part in parts if part is not None)
+            resolved = None if None in parts else "".join(part for part in parts if part is not None)
         case ast.FormattedValue(value=value, conversion=-1, format_spec=None):
-            found = _text_of(value, known)
+            resolved = _text_of(value, known)
         case _:
-            found = None
-    return found if found is not None and len(found) <= MOST_BYTES else None
+            resolved = None
+    return resolved if resolved is not None and len(resolved) <= MOST_BYTES else None
 
 
 def _known_texts(source: Source, name: str) -> list[str]:
