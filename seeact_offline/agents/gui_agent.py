@@ -76,7 +76,7 @@ class AskedView:
 
     question: Question
     texts: tuple[str, ...]
-    """Replies, one a turn."""
+    """Replies, one per turn."""
     acts: tuple[Act, ...]
     """Empty where the model declined, and where no act could be read."""
     answer: Answer
@@ -165,7 +165,7 @@ class AgentGrounding(Grounding):
         target: Target | None = None,
     ) -> AskedView:
         """Asks about one view. `prepared`: its history is the past that is told, recorded or lived. `last_click`: where
-        the step before clicked. `target`: the truth; None where nobody knows it. Raises StepError."""
+        the step before clicked. `target`: the truth; None where it is not known. Raises StepError."""
         question = self._question(prepared, shown, index, target)
         talk = await session.converse(question)
         if talk.failure is not None:

@@ -1,4 +1,4 @@
-"""The agents of this package, a record each: the view, the numbers for places and the language of a model.
+"""The agents of this package, one record each: the view, the numbers for places and the language of a model.
 
 Their strict readers are in `released`. A model whose answers are in a known notation is declared by names
 (`declared.gui_model`).

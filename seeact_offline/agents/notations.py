@@ -85,10 +85,10 @@ def _behind_actions(text: str) -> int | None:
 
 
 def executed(code: str) -> str:
-    """The calls of Python code that run whatever happens, a line each: none in what is only defined, compared, handled
+    """The calls of Python code that run whatever happens, one per line: none that is only defined, compared, handled
     or commented out.
 
-    What is no code, or only a value, stays as it is.
+    A text that is no code, or only a value, stays as it is.
 
     >>> executed("try:\\n    click(1, 2)  # not click(3, 4)\\nexcept Exception:\\n    click(5, 6)")
     'click(1, 2)'
@@ -254,7 +254,7 @@ _NO_ARGUMENTS = ("action", "action_type", "explain", "summary")
 
 
 def _in_fields(text: str, own: Verbs) -> Iterator[Reading]:
-    """Names and values, a line each or with tabs between: `action:CLICK<tab>point:1,2`."""
+    """Names and values, one pair per line or with tabs between: `action:CLICK<tab>point:1,2`."""
     matches = list(_FIELD.finditer(text))
     fields = {match["name"].lower(): match["value"].strip() for match in matches}
     verb = fields.get("action") or fields.get("action_type") or ""

@@ -55,7 +55,7 @@ class Template:
 
     @property
     def example(self) -> str:
-        """A click and a typing, a line each, with X and Y for numbers; in one block of code where there is one."""
+        """A click and a typing, each on a line, with X and Y for numbers; in one block of code where there is one."""
         calls = [self.click, *([self.typing.replace("VALUE", self.quoted(""))] if self.typing else [])]
         blocks = ["\n".join(calls)] if "\n" in self.around else calls
         return "\n".join(self.around.replace("{}", block) for block in blocks)

@@ -1,6 +1,6 @@
 """MindAct's `*_outputs_topK.json`, every round of its elimination, and `*_predictions_topK.json`, their outcomes.
 
-Both are lists with an entry a step, which begins with `ANNOTATION-ID_ACTION-UID`.
+Both are lists with one entry per step, which begins with `ANNOTATION-ID_ACTION-UID`.
 Source: Mind2Web's released evaluation, commit 1b7c323.
 """
 

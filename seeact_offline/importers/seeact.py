@@ -1,4 +1,4 @@
-"""SeeAct's `prediction-*.jsonl` with the `queries.jsonl` beside it: a folder a step, or a folder of such folders.
+"""SeeAct's `prediction-*.jsonl` with the `queries.jsonl` beside it: one folder per step, or a folder of such folders.
 
 A query is one group of choices; a prediction says of one group, by its number, what the model replied. A step is known
 by its queries (`annotation_id`, `action_uid`), else by its folder's name. Rules that merge groups were never released:

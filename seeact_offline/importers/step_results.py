@@ -1,7 +1,7 @@
 """Prediction files of SeeClick's and ShowUI's evaluations on Mind2Web: their step results, each with the model's reply.
 
-Results may lie in lists and objects of any depth, by task or by split, in one JSON text or one a line. A step is named
-by its picture, `ANNOTATION-ID-ACTION-UID.jpg`. Replies are read as the released evaluations read them.
+Results may lie in lists and objects of any depth, by task or by split, in one JSON text or one per line. A step is
+named by its picture, `ANNOTATION-ID-ACTION-UID.jpg`. Replies are read as the released evaluations read them.
 
 Sources: njucckevin/SeeClick 0ef37ac: agent_tasks/mind2web_test.py; showlab/ShowUI 21ed7cb: main/eval_mind2web.py.
 """

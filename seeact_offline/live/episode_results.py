@@ -202,7 +202,7 @@ class LiveResults(msgspec.Struct, frozen=True):
     verdicts: Mapping[str, int]
     """Source of a verdict, as `EpisodeLine.verdict_by` -> number of verdicts."""
     success: Figure
-    """The state held where the agent stopped, or whoever judges a task without a check says that it was done."""
+    """The state held where the agent stopped, or a person or judge says that a task without a check was done."""
     reached: Figure
     """The state held after some action; the agent was not told."""
     unaided: Figure | None

@@ -68,7 +68,7 @@ class Proposal:
 
 Confirm = Callable[[Proposal], Decision]
 AskVerdict = Callable[["Episode"], bool | None]
-"""Asks a person whether the task of an episode without a check was done; None where nobody says."""
+"""Asks a person whether the task of an episode without a check was done; None for no answer."""
 
 
 @dataclass(frozen=True, slots=True)

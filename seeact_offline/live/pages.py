@@ -92,7 +92,7 @@ class PageView:
 
     def row(self, hit: Sequence[int] = (), operation: Operation | None = None) -> dict[str, Any]:
         """The row of the hub's layout. `hit`: the browser's numbers of the elements that are right, the one acted on
-        first; none: nobody knows."""
+        first; none where they are not known."""
         places = {self.ids.get(NodeKey(self.tab, node), -1): place for place, node in enumerate(hit)}
         elements = tuple(
             replace(element, is_positive=True, is_original=places[int(element.backend_node_id)] == 0)

@@ -1,4 +1,4 @@
-"""`index.json`: one row a step and one column a fact, of all runs that are looked at. No page is opened."""
+"""`index.json`: one row per step and one column per fact, for all runs that are looked at. No page is opened."""
 
 from __future__ import annotations
 

@@ -235,7 +235,7 @@ class WebAgent:
     agent: Agent
     grammar: Grammar
     observations: Mapping[str, Observe]
-    """Observations by name, the usual one first."""
+    """Observations by name, the default first."""
     clip: Callable[[Sequence[Message], bool], tuple[Message, ...]]
     """Clips a dialogue; True: as released, with its accidents."""
     head: str = ""
