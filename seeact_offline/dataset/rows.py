@@ -330,13 +330,13 @@ def _also_right(raw: object, log: FaultLog) -> tuple[OtherAnswer, ...]:
     if raw is None or raw == "":
         return ()
     # most data sets have no such column
-    from ..files.other_answers import OtherAnswerEntry
+    from ..files.other_answers import check_other_answer
 
     try:
         entries = read_json(raw) if isinstance(raw, str) else raw
         if not isinstance(entries, (list, tuple)):
             raise FormatError("a list", _short(entries))
-        return tuple(typed(entry, OtherAnswerEntry).answer for entry in entries)
+        return tuple(check_other_answer(typed(entry, OtherAnswer)) for entry in entries)
     except FormatError as error:
         log.add("bad_operation", f"{ALSO_RIGHT}: {error}")
         return ()

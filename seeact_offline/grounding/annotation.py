@@ -142,7 +142,7 @@ class AnnotationGrounding(GroupStrategy):
         marked = [picture for picture in shown if isinstance(picture, MarkedCrop)]
         height = capital_height(self.marks.text_size)
         return {
-            **dict(self.grouping(prepared).notes),
+            **self.grouping(prepared).notes,
             "box_not_drawn": sum(
                 pixel_rect(box.x, box.y, box.right, box.bottom).within(prepared.picture.size) is None for box in boxes
             ),

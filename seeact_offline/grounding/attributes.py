@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
+import msgspec
+
 from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.choice import choice_question
 from seeact_offline.grounding.conversation import (
@@ -112,7 +114,7 @@ class AttributesGrounding(Grounding):
         # without a type any will do; without a text there is nothing to look for
         found = await in_thread(asked.search.find, read.element_type, read.element_text)
         alone = found.ids[0] if len(found.ids) == 1 else None
-        first = replace(build_reply(question, talk.texts, read, talk.detail), element_id=alone)
+        first = msgspec.structs.replace(build_reply(question, talk.texts, read, talk.detail), element_id=alone)
         session.replies.append(first)
         notes = match_notes(read, found)
         if len(found.ids) < 2:

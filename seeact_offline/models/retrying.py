@@ -19,6 +19,8 @@ from math import inf
 from random import Random
 from typing import TypeVar, cast
 
+import msgspec
+
 from seeact_offline.models.failures import Failure
 from seeact_offline.models.limiter import Limiter, Verdict
 from seeact_offline.models.model_call import ENOUGH
@@ -86,7 +88,9 @@ class Retrier:
                 if not isinstance(outcome, Completion):
                     return outcome
                 seconds = time.monotonic() - call.began
-                record = replace(outcome.call or CallRecord(), attempts=call.failures.total() + 1, seconds=seconds)
+                record = msgspec.structs.replace(
+                    outcome.call or CallRecord(), attempts=call.failures.total() + 1, seconds=seconds
+                )
                 return cast("T", replace(outcome, usage=call.usage, call=record))
             call.failures[outcome.name] += 1
             pause = self._pause(call, outcome)

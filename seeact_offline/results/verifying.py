@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -206,7 +206,7 @@ def _light_differences(split: Split, known: Mapping[Any, Truth]) -> Iterator[str
 
 
 def _target_differences(stored: Truth, fresh: Truth, ignored: Iterable[str] = ()) -> Iterator[str]:
-    names = [field.name for field in fields(Truth) if field.name not in {*ignored}]
+    names = [name for name in Truth.__struct_fields__ if name not in {*ignored}]
     if all(getattr(stored, name) == getattr(fresh, name) for name in names):
         return
     # secrets are blotted out in files
