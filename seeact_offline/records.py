@@ -546,7 +546,7 @@ class Truth(KeyedRow, frozen=True, kw_only=True):
     website: str = ""
     domain: str = ""
     op: str
-    """`operation`, in parts."""
+    """The parts of `operation`."""
     value: str
     original_op: str = ""
     target: str | None = None

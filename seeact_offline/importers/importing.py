@@ -365,5 +365,6 @@ def _noted(prediction: Prediction, step: Step | None = None) -> Prediction:
         "other_operation": bool(prediction.op) and prediction.op not in OPERATIONS,
     }
     added = {name: 1 for name, is_so in odd.items() if is_so}
-    notes = dict(sorted({**prediction.notes, **added}.items()))
-    return msgspec.structs.replace(prediction, notes=notes) if added else prediction
+    if not added:
+        return prediction
+    return msgspec.structs.replace(prediction, notes=dict(sorted({**prediction.notes, **added}.items())))

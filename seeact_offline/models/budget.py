@@ -244,11 +244,9 @@ class Budget:
         """Notes an outcome. Returns its usage with its cost, all that was reserved where nobody knows."""
         usage = self._usage(reserved, outcome)
         self._ledger.settle(reserved, usage)
-        return (
-            usage
-            if usage.cost_usd is not None
-            else msgspec.structs.replace(usage, cost_usd=reserved.most or outcome.usage.cost_usd)
-        )
+        if usage.cost_usd is not None:
+            return usage
+        return msgspec.structs.replace(usage, cost_usd=reserved.most or outcome.usage.cost_usd)
 
     def _usage(self, reserved: _Entry, outcome: Completion | Failure | CallError) -> Usage:
         """The outcome's usage with its cost, None where nobody knows. A text without token counts is charged by our own count, which is

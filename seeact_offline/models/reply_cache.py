@@ -77,10 +77,9 @@ class ReplyStore:
 
     def put(self, key: str, reply: CachedReply) -> None:
         """Raises InputError when the file breaks."""
-        saved = asdict(replace(reply, run=self.run, made="", call=None)) | {
-            "usage": msgspec.structs.asdict(reply.usage)
-        }
-        self._store.put(key, json.dumps({k: v for k, v in saved.items() if v or k == "text"}), self._model)
+        saved = asdict(replace(reply, run=self.run, made="", call=None))
+        saved = {name: value for name, value in saved.items() if value or name == "text"}
+        self._store.put(key, json.dumps(saved, default=msgspec.structs.asdict), self._model)
 
     async def get_or_ask(self, key: str, ask: Callable[[], Awaitable[CachedReply]]) -> CachedReply:
         """The kept reply, or else what `ask` gives, which is then kept. Waits for another program that is asking for it. Raises

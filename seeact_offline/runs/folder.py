@@ -228,7 +228,7 @@ class RunFolder:
             if not self._timings.is_open:
                 self._open.enter_context(self._timings)
             place = {**prediction.key._asdict(), "group": call.group, "turn": call.turn}
-            self._timings.append(_line({**place, **row_of(call.record)}))
+            self._timings.append(_line({**place, **_row(call.record)}))
         for node, caption in prediction.captions.items():
             if not self._captions.is_open:
                 self._open.enter_context(self._captions)
@@ -388,7 +388,7 @@ OWN_FILES = {"calls.jsonl", "captions.jsonl"}
 """Fields of `Prediction` that are no part of its row."""
 
 
-def row_of(record: msgspec.Struct) -> dict[str, Any]:
+def _row(record: msgspec.Struct) -> dict[str, Any]:
     """The row of a record: its fields, in their order."""
     left_out = LEFT_OUT.get(type(record), ())
     fields = zip(record.__struct_encode_fields__, msgspec.structs.astuple(record), strict=True)
@@ -397,7 +397,7 @@ def row_of(record: msgspec.Struct) -> dict[str, Any]:
 
 def prediction_line(prediction: Prediction) -> str:
     """The JSON of one line of `predictions.jsonl`."""
-    row = row_of(prediction) | {"usage": prediction.usage.named}
+    row = _row(prediction) | {"usage": prediction.usage.named}
     return _line({name: value for name, value in row.items() if name not in OWN_FILES})
 
 
@@ -409,7 +409,7 @@ def read_prediction(text: str) -> Prediction:
 
 def target_line(truth: Truth) -> str:
     """The JSON of one line of `targets.jsonl`."""
-    return _line(row_of(truth))
+    return _line(_row(truth))
 
 
 def read_target(text: str) -> Truth:
@@ -560,7 +560,7 @@ def _line(row: Mapping[str, Any]) -> str:
 
 def _plain(value: Any) -> Any:
     """A record as its row, and a set as a sorted list."""
-    return redact_values(sorted(value) if isinstance(value, frozenset) else row_of(value))
+    return redact_values(sorted(value) if isinstance(value, frozenset) else _row(value))
 
 
 _ENCODER = json.JSONEncoder(default=_plain)

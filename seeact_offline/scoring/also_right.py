@@ -128,5 +128,9 @@ def other_truth(truth: Truth, other: OtherAnswer) -> Truth:
     if not other.element_ids:
         return truth
     return msgspec.structs.replace(
-        truth, positives=frozenset(other.element_ids), positives_in_order=other.element_ids, target=other.element_ids[0], boxes=other.boxes
-    )  # fmt: skip
+        truth,
+        positives=frozenset(other.element_ids),
+        positives_in_order=other.element_ids,
+        target=other.element_ids[0],
+        boxes=other.boxes,
+    )
