@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from ..files.formats import FormatError, read_json, typed
+from ..files.formats import FormatError, check_other_answer, read_json, typed
 from ..files.named import read_regular
 from ..records import OPERATIONS, Box, Candidate, Fault, Operation, OtherAnswer, RowError, Step, StepKey
 from .recorded import FINAL_SCREENSHOT, RecordedColumns
@@ -329,9 +329,6 @@ def _also_right(raw: object, log: FaultLog) -> tuple[OtherAnswer, ...]:
     """Other right answers, a list or its JSON text; null and the empty text for none."""
     if raw is None or raw == "":
         return ()
-    # most data sets have no such column
-    from ..files.other_answers import check_other_answer
-
     try:
         entries = read_json(raw) if isinstance(raw, str) else raw
         if not isinstance(entries, (list, tuple)):

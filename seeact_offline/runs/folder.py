@@ -19,12 +19,11 @@ from typing import Any, Self
 import msgspec
 from filelock import FileLock, Timeout
 
-from seeact_offline.files.formats import FormatError, decoded, read_json, typed
-from seeact_offline.files.journal import Journal
+from seeact_offline.files.formats import FormatError, check_other_answer, decoded, read_json, typed
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.named import read_regular
 from seeact_offline.files.redaction import redact, redact_values
-from seeact_offline.files.whole import replace_text
+from seeact_offline.files.whole import Journal, replace_text
 from seeact_offline.records import (
     Call,
     CallRecord,
@@ -415,12 +414,8 @@ def target_line(truth: Truth) -> str:
 def read_target(text: str) -> Truth:
     """Reverses `target_line`. Raises FormatError."""
     truth = decoded(text, Truth)
-    if truth.also_right:
-        # most runs have none
-        from seeact_offline.files.other_answers import check_other_answer
-
-        for answer in truth.also_right:
-            check_other_answer(answer)
+    for answer in truth.also_right:
+        check_other_answer(answer)
     return truth
 
 
