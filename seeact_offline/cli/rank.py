@@ -19,8 +19,8 @@ from seeact_offline.files.whole import write_whole
 from seeact_offline.ranking import chart
 from seeact_offline.ranking.rankers import FUSED, parts_of
 from seeact_offline.ranking.recall import CUT, RECALL_AT, CurvePoint, StepRank, curve, curve_csv, read_curve
+from seeact_offline.ranking.stage import SUFFIXES, RankConfig, rank
 from seeact_offline.records import InputError
-from seeact_offline.runs.ranking import SUFFIXES, RankConfig, rank
 from seeact_offline.scoring.report import Extent, counted, data_in_words
 
 NAMED = 5

@@ -29,10 +29,10 @@ from seeact_offline.live.stop_rules import ANSWERED, STOPPED
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import RunFolder
+from seeact_offline.runs.groundings import live_scores
 from seeact_offline.runs.model_settings import model_settings
 from seeact_offline.runs.open import safe_name
 from seeact_offline.runs.prepare import prepare
-from seeact_offline.runs.ranking import live_scores
 
 LOG = logging.getLogger(__name__)
 ACTIONS = ("chat", "infeas", "bid", "coord", "nav", "tab")

@@ -56,10 +56,9 @@ from seeact_offline.runs.ask import ask_a_person, ask_each, run_coroutine
 from seeact_offline.runs.config import SEEACT as SEEACT_AGENT
 from seeact_offline.runs.config import EvalConfig, names_options
 from seeact_offline.runs.folder import Made, Manifest, RunFolder, worded
-from seeact_offline.runs.groundings import open_strategy, without_ignored
+from seeact_offline.runs.groundings import live_scores, open_strategy, without_ignored
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
 from seeact_offline.runs.open import safe_name
-from seeact_offline.runs.ranking import live_scores
 from seeact_offline.runs.watch import Watch
 from seeact_offline.sample import FONTS
 from seeact_offline.trajectories import Trajectory, TrajectoryStep, Verdict

@@ -49,7 +49,7 @@ class CurvePoint(NamedTuple):
 
 
 def step_rank(step: StepRanking) -> StepRank:
-    scores = step.scored.scores if step.scored is not None else {}
+    scores = step.scores or {}
     found = [rank for node in step.truth.positives if node in scores and (rank := scores[node][1]) is not None]
     ordered = sorted((score for score, _ in scores.values()), reverse=True)
     return StepRank(

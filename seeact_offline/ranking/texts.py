@@ -23,6 +23,10 @@ class RankerInput:
     places: Mapping[str, int]
     """backend_node_id -> place in document order."""
 
+    @property
+    def in_document_order(self) -> list[str]:
+        return sorted(self.texts, key=lambda node: self.places[node])
+
 
 def candidate_texts(step: Step, page: Page | None = None) -> dict[str, str]:
     """backend_node_id -> `ancestors: ...\\ntarget: ...`, the cross-encoder's text for each candidate of the step.

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from seeact_offline.dataset.readers import first_line
 from seeact_offline.files.extras import hide_broken_torchvision, install_command
 from seeact_offline.models import model_name
 from seeact_offline.ranking.rankers import checkpoint_folder
@@ -106,7 +107,7 @@ def _tiktoken(spec: str, name: str) -> Tokenizer:
         names = ", ".join(tiktoken.list_encoding_names())
         raise InputError("tokenizer", f"tiktoken:NAME of {names} or of a model", repr(name)) from None
     except (OSError, ValueError) as error:
-        raise InputError("tokenizer", sentence=f"cannot fetch tiktoken:{name}: {_first_line(error)}") from None
+        raise InputError("tokenizer", sentence=f"cannot fetch tiktoken:{name}: {first_line(error)}") from None
     # text that looks like a control token is still page text
     encode = encoding.encode_ordinary
     return Tokenizer(
@@ -127,7 +128,7 @@ def _hugging_face(spec: str, name: str) -> Tokenizer:
         hint = install_command("hf")
         raise InputError("tokenizer", sentence=f"hf:{name} needs the package transformers: run {hint}") from None
     except (OSError, ValueError, InputError) as error:
-        raise InputError("tokenizer", sentence=f"cannot load a tokenizer from {name!r}: {_first_line(error)}") from None
+        raise InputError("tokenizer", sentence=f"cannot load a tokenizer from {name!r}: {first_line(error)}") from None
 
     def encoded(text: str, **more: Any) -> Any:
         # verbose: a page longer than the model's window is not a mistake here
@@ -144,7 +145,3 @@ def _hugging_face(spec: str, name: str) -> Tokenizer:
 
 
 _OPENERS: dict[str, Callable[[str, str], Tokenizer]] = {"tiktoken": _tiktoken, "hf": _hugging_face}
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -15,6 +15,7 @@ from seeact_offline.agents import AGENTS
 from seeact_offline.grounding.strategies import find_strategy
 from seeact_offline.models.budget import Budget
 from seeact_offline.ranking import parts_of
+from seeact_offline.ranking.stage import extent, ranking_stage
 from seeact_offline.records import InputError
 from seeact_offline.runs.ask import RunState
 from seeact_offline.runs.collecting import rare_collections
@@ -24,8 +25,6 @@ from seeact_offline.runs.folder import Manifest, RunFolder
 from seeact_offline.runs.markings import Marking, check_markings
 from seeact_offline.runs.model_settings import replies_of
 from seeact_offline.runs.open import OpenRun, numbered_folder, open_run, run_folder, safe_name, variant_of
-from seeact_offline.runs.ranking import ranking_stage
-from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted, replies_in_words
 
@@ -173,7 +172,7 @@ def _open(
     first = open_run(configs[0], watch)
     rankings = [first.ranking]
     for one in configs[1:]:
-        rankings.append(ranking_stage(one, first.split, watch) if axis is AXES["ranker"] else first.ranking)
+        rankings.append(ranking_stage(one, one.scores, first.split, watch) if axis is AXES["ranker"] else first.ranking)
     identity, settings = (
         {name: value for name, value in entries.items() if name not in axis.settings}
         for entries in (first.manifest.identity, first.manifest.settings)

@@ -7,9 +7,8 @@ from typing import Any
 from seeact_offline.grounding.conversation import Question
 from seeact_offline.records import Step
 from seeact_offline.runs.config import EvalConfig, names_options
-from seeact_offline.runs.groundings import open_strategy
+from seeact_offline.runs.groundings import live_scores, open_strategy
 from seeact_offline.runs.prepare import prepare
-from seeact_offline.runs.ranking import live_scores
 
 
 @names_options

@@ -22,12 +22,12 @@ from seeact_offline.files.named import read_regular
 from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.groups import GroupStrategy
 from seeact_offline.pages.dom import Page
+from seeact_offline.ranking.stage import kept_before
 from seeact_offline.records import InputError, Prediction, Truth
 from seeact_offline.runs.ask import run_coroutine
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.folder import RunFolder, read_manifest, read_target, target_line
 from seeact_offline.runs.prepare import target_of
-from seeact_offline.runs.ranking import kept_before
 from seeact_offline.runs.rebuilding import open_grounding
 from seeact_offline.runs.rereading import Mismatch, reread, reread_groups
 from seeact_offline.runs.rescoring import FinishedRun, open_finished, report_of, with_opinions

@@ -32,9 +32,9 @@ from seeact_offline.ranking.pair_groups import (
     train_tokenizer,
 )
 from seeact_offline.ranking.rankers import checkpoint_folder, is_on_hub
+from seeact_offline.ranking.stage import extent
 from seeact_offline.ranking.texts import TEXT_VERSION
 from seeact_offline.records import DatasetError, InputError, RowError
-from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted
 from seeact_offline.training.checks import check_bf16, check_installed

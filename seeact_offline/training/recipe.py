@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from seeact_offline.files.options import ABOVE_0, COUNT, FROM_0, POSITIVE, SEED, Number, option, words_of
 from seeact_offline.ranking.rankers import PUBLISHED
 from seeact_offline.records import InputError
-from seeact_offline.runs.options import ABOVE_0, COUNT, FROM_0, POSITIVE, SEED, Number, option, words_of
 
 RECIPE, MACHINE = "recipe", "machine"
 """Groups of options."""

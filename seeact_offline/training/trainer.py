@@ -28,10 +28,10 @@ from seeact_offline.files.whole import replace_text
 from seeact_offline.models.hf_folder import PICTURES, PROCESSOR, has_safetensors, holds_weights, settings_files
 from seeact_offline.models.hf_loading import quiet
 from seeact_offline.ranking.pair_groups import mark_best, stop_without_loss
+from seeact_offline.ranking.stage import JOURNAL
 from seeact_offline.records import Diverged, InputError
 from seeact_offline.replies.elimination_answer import read_answer
 from seeact_offline.runs.folder import check_no_run
-from seeact_offline.runs.ranking import JOURNAL
 from seeact_offline.training.baseline import FineTuning, TrainedSettings
 from seeact_offline.training.checks import n_processes
 from seeact_offline.training.draws import HELD_OUT

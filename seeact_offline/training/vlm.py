@@ -33,11 +33,11 @@ from seeact_offline.models.hf_prompts import (
     limit_pixels,
     system_merged,
 )
+from seeact_offline.ranking.stage import RankConfig, rank
 from seeact_offline.records import InputError, ModelSpecError, RowError, Step, StepError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.runs.prepare import prepare
-from seeact_offline.runs.ranking import RankConfig, rank
 from seeact_offline.runs.watch import Watch
 from seeact_offline.training.baseline import Baseline, FineTuning, TrainedSettings
 from seeact_offline.training.bases import base_folder, check_model, load_model, load_part, loading_options

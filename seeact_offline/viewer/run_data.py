@@ -11,8 +11,8 @@ from seeact_offline.dataset import Shard, Split, open_split
 from seeact_offline.dataset.rows import LIGHT_COLUMNS, RowPosition, read_step
 from seeact_offline.dataset.sources import wanted_columns
 from seeact_offline.grounding import Grounding
+from seeact_offline.ranking.stage import kept_before
 from seeact_offline.records import DatasetError, InputError, SeeActError, Step, StepKey
-from seeact_offline.runs.ranking import kept_before
 from seeact_offline.runs.rebuilding import open_grounding
 from seeact_offline.sample import DATA as SAMPLE
 from seeact_offline.viewer.run_snapshots import RunSnapshot

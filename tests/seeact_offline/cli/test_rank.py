@@ -16,7 +16,7 @@ from PIL import Image
 
 from ranker import LexicalRanker
 from seeact_offline.dataset import load_steps
-from seeact_offline.ranking import LiveScores, read_scores
+from seeact_offline.ranking import LiveScores, open_ranker, read_scores
 from tests.pages import synthetic_rows
 from tests.seeact_offline.cli.test_bad_rows import BAD
 from tests.seeact_offline.conftest import RESULT_FILES, Cli, Outcome, Sample, contents, make_sample, read_json
@@ -65,7 +65,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> Interrupted:
 
 def test_the_score_file_holds_what_the_ranker_gives(cli: Cli, sample: Sample, tmp_path: Path) -> None:
     assert rank(cli, sample.dataset, tmp_path / "s.parquet").status == 0
-    scores, live = read_scores(tmp_path / "s.parquet"), LiveScores(LexicalRanker())
+    scores, live = read_scores(tmp_path / "s.parquet"), LiveScores(open_ranker("bm25"))
     for step in load_steps(sample.dataset, "cross_task"):
         assert scores.of(step) == live.of(step)
 
@@ -103,7 +103,7 @@ def test_the_published_figure_stands_beside_the_published_ranker_alone(
     cli: Cli, sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "| published" not in rank(cli, sample.dataset, tmp_path / "s.parquet").out
-    monkeypatch.setattr("seeact_offline.runs.ranking.PUBLISHED", "bm25")
+    monkeypatch.setattr("seeact_offline.ranking.stage.PUBLISHED", "bm25")
     out = rank(cli, sample.dataset, tmp_path / "s.parquet").out
     published = next(line for line in out.splitlines() if line.startswith("| published"))
     assert "88.9" in published

@@ -11,9 +11,9 @@ import pytest
 import seeact_offline as so
 from seeact_offline.cli import eval as eval_verb
 from seeact_offline.cli.parser import Parser
+from seeact_offline.files.options import help_of, words_of
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import REFUSABLE, EvalConfig
-from seeact_offline.runs.options import help_of, words_of
 
 DOCS = Path(__file__).parents[3] / "docs"
 NO_OPTION = {"grounding_options", "typed", "command"}
