@@ -11,8 +11,7 @@ from typing import Any
 
 from ..records import Step
 from .rows import StoredScreenshot
-from .sources import SPLITS, TEST_SPLITS
-from .split import Shard, Split, canonical_split, open_split
+from .split import SPLITS, TEST_SPLITS, Shard, Split, canonical_split, open_split
 
 __all__ = [
     "SPLITS",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seeact_offline.dataset import TEST_SPLITS, canonical_split
-from seeact_offline.dataset.drawing import draw_tasks
+from seeact_offline.dataset.split import draw_tasks
 from seeact_offline.live.miniwob import MINIWOB, RECIPES, SEEDS, episodes_of, html_folder, task_scripts
 from seeact_offline.recorder.origins import ANYWHERE, Origin
 from seeact_offline.recorder.published_tasks import load_tasks

@@ -21,8 +21,7 @@ from seeact_offline.models.hf_loading import DTYPES, LoadingOptions, check_packa
 from seeact_offline.models.hf_prompts import Prompt, Turn
 from seeact_offline.models.image_tokens import ImageRule
 from seeact_offline.models.provider import ModelOptions, Provider
-from seeact_offline.pages.resizing import MOST_STRETCHED, smart_resize
-from seeact_offline.pages.screenshots import open_picture
+from seeact_offline.pages.screenshots import MOST_STRETCHED, open_picture, smart_resize
 from seeact_offline.records import CallRecord, Completion, Message, Model, ModelSpecError, Request
 
 

@@ -56,19 +56,22 @@ AWAY = 4
 """Steps of a label's height that a label may be away from its box; then a line leads to it."""
 
 
-def _option(name: str, purpose: str, choices: Sequence[str] = ()) -> dict[str, Any]:
-    return {"option": name, "help": purpose, "choices": tuple(choices)}
+def _option(name: str, purpose: str, choices: Sequence[str] = (), *, is_drawn: bool = True) -> dict[str, Any]:
+    """`is_drawn`: the field decides how marks look; False where it decides but the labels, or which turn has them."""
+    return {"option": name, "help": purpose, "choices": tuple(choices), "is_drawn": is_drawn}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
     """Describes how elements are marked. Each field is an option of the grounding `annotation`, under the name in its metadata."""
 
-    kind: MarkKind = field(default="number", metadata=_option("marks", "kind of label", MARK_KINDS))
+    kind: MarkKind = field(default="number", metadata=_option("marks", "kind of label", MARK_KINDS, is_drawn=False))
     position: MarkPosition = field(
         default="bottom-left", metadata=_option("mark_position", "where a label goes", MARK_POSITIONS)
     )
-    turn1: bool = field(default=False, metadata=_option("mark_turn1", "the marked picture in turn 1 too"))
+    turn1: bool = field(
+        default=False, metadata=_option("mark_turn1", "the marked picture in turn 1 too", is_drawn=False)
+    )
     text_size: int = field(default=16, metadata=_option("mark_text_size", "pixels of a label's font"))
     """Size of the release: capitals 11 pixels tall."""
     padding: int = field(default=10, metadata=_option("mark_padding", "pixels around a label's text"))
@@ -95,9 +98,11 @@ class Marks:
 
     @property
     def drawing(self) -> tuple[object, ...]:
-        """Values that decide the picture, but for the labels. The last two count together, and only if one is not the default."""
-        later = (self.place, self.outline)
-        return (self.position, self.text_size, self.padding, *(later if later != (Marks().place, False) else ()))
+        """Values that decide the picture, but for the labels. Those after the released three count together, and only if one is not its default:
+        so a field that is added leaves the keys of the pictures without it as they are."""
+        drawn = [each for each in fields(self) if each.metadata["is_drawn"]]
+        values = tuple(getattr(self, each.name) for each in drawn)
+        return values[:3] if values[3:] == tuple(each.default for each in drawn[3:]) else values
 
     @property
     def words(self) -> dict[str, str]:

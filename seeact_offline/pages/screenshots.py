@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 import os
 import threading
 import weakref
@@ -23,6 +24,8 @@ MARGIN = 1024
 """Page pixels shown above and below a group (SeeAct)."""
 KEPT_BYTES = 256_000_000
 """Most bytes of decoded pages in the whole process: a tall one in colours has 25 MB."""
+MOST_STRETCHED = 200
+"""Longest side over shortest, beyond which `smart_resize` refuses a picture."""
 
 
 class PixelCache:
@@ -226,6 +229,28 @@ def _in_rgb(image: Image.Image) -> Image.Image:
     return image if image.mode == "RGB" else image.convert("RGB")
 
 
+def smart_resize(width: int, height: int, factor: int, min_pixels: int, max_pixels: int) -> tuple[int, int]:
+    """The size to which Qwen2-VL's processor scales a picture: both sides multiples of `factor`, at most `max_pixels` in all.
+
+    Raises ValueError for a picture over 200 times as long as wide. Source: QwenLM/Qwen3-VL 9658872, qwen-vl-utils.
+
+    >>> smart_resize(1280, 800, factor=28, min_pixels=3_136, max_pixels=12_845_056)
+    (1288, 812)
+    >>> smart_resize(1280, 5000, factor=28, min_pixels=3_136, max_pixels=1_003_520)
+    (504, 1960)
+    """
+    if max(width, height) > MOST_STRETCHED * min(width, height):
+        raise ValueError(f"expected a picture at most {MOST_STRETCHED} times as long as wide, got {width} x {height}")
+    new = [max(factor, factor * round(side / factor)) for side in (width, height)]
+    if new[0] * new[1] > max_pixels:
+        scale = math.sqrt(width * height / max_pixels)
+        new = [max(factor, factor * math.floor(side / scale / factor)) for side in (width, height)]
+    elif new[0] * new[1] < min_pixels:
+        scale = math.sqrt(min_pixels / (width * height))
+        new = [factor * math.ceil(side * scale / factor) for side in (width, height)]
+    return new[0], new[1]
+
+
 def group_crop(boxes: Iterable[Box], size: tuple[int, int], margin: int = MARGIN) -> CropBox:
     """The part of the page that a group is shown: full width, `_rows_shown` of them.
 
@@ -239,9 +264,7 @@ def group_crop(boxes: Iterable[Box], size: tuple[int, int], margin: int = MARGIN
 
 def shown_box(picture: Picture | None) -> list[int] | None:
     """Page pixels that a picture shows; None if it is no crop of a page."""
-    # a marked picture says what it is a crop of
-    box: CropBox | None = getattr(getattr(picture, "crop", picture), "box", None)
-    return None if box is None else list(box)
+    return None if picture is None or picture.box is None else list(picture.box)
 
 
 def is_crop_empty(boxes: Sequence[Box], size: tuple[int, int], margin: int = MARGIN) -> bool:

@@ -33,12 +33,24 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from seeact_offline.pages.element_texts import ElementTexts
-from seeact_offline.pages.element_types import BUTTON, LOOK_ALIKES, asked_type, bare_text, without_leading_type
-from seeact_offline.pages.page_words import Node
-from seeact_offline.pages.wording import are_whole, collapsed, contains, differ_by_typos, normalised
+from seeact_offline.pages.wording import (
+    BUTTON,
+    LOOK_ALIKES,
+    are_whole,
+    asked_type,
+    bare_text,
+    collapsed,
+    contains,
+    differ_by_typos,
+    normalised,
+    without_leading_type,
+)
+
+if TYPE_CHECKING:
+    from seeact_offline.pages.dom import PageNode
 
 Tier = Literal["exact", "normalised", "contained", "fuzzy"]
 TIERS: tuple[Tier, ...] = ("exact", "normalised", "contained", "fuzzy")
@@ -98,7 +110,7 @@ class PageSearch:
 
     def __init__(
         self,
-        nodes: Iterable[Node],
+        nodes: Iterable[PageNode],
         candidates: Iterable[str],
         threshold: float = FUZZY_THRESHOLD,
         seen: Collection[str] | None = None,

@@ -22,7 +22,7 @@ from typing import Any, Literal, Protocol
 from filelock import FileLock, Timeout
 
 from seeact_offline.dataset import TEST_SPLITS, Split, open_split
-from seeact_offline.dataset.sources import is_on_hub
+from seeact_offline.dataset.split import is_on_hub
 from seeact_offline.files.extensions import Doors
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.options import FROM_0, POSITIVE, option

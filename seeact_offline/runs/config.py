@@ -28,6 +28,7 @@ from seeact_offline.files.options import (
 from seeact_offline.grounding import MAX_SIDE
 from seeact_offline.grounding.strategies import UNGROUNDED, agents, find_strategy, groundings, own_options
 from seeact_offline.grounding.strategy import GROUPING_OPTIONS, Strategy
+from seeact_offline.merging import RELEASED_SIZE
 from seeact_offline.models import ModelOptions, Price, usage
 from seeact_offline.models.parameters import read_model_args
 from seeact_offline.models.prices import PriceTable, read_given
@@ -113,7 +114,7 @@ class EvalConfig(RankConfig):
         50, "number of candidates offered (default: {default})", group=RANKING, number=POSITIVE, metavar="K", is_basic=True
     )
     group_size: int = option(
-        17, "number of candidates a question (default: {default}, with 16 in the first, as in the released code)",
+        RELEASED_SIZE, "number of candidates a question (default: {default}, with 16 in the first, as in the released code)",
         group=RANKING, number=POSITIVE, metavar="N",
     )
     merge: MergeRule = option(

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from seeact_offline.dataset import Split
-from seeact_offline.dataset.sources import is_recut
+from seeact_offline.dataset.split import is_recut
 from seeact_offline.files.formats import FormatError, typed
 from seeact_offline.grounding import MAX_SIDE, Grounding, Order, QuestionOptions
 from seeact_offline.grounding.strategies import (

@@ -166,7 +166,7 @@ def _in_other_numbers(
     `own`: the run's agent. Raises InputError for one that is not known here."""
     from seeact_offline.agents import Unreadable
     from seeact_offline.agents.screens import Shown
-    from seeact_offline.pages.resizing import MOST_STRETCHED
+    from seeact_offline.pages.screenshots import MOST_STRETCHED
     from seeact_offline.runs.frame_fit import WrittenPlace, better_frame
 
     name = str(settings.get("grounder_agent") or (own in GUI_MODELS and GUI_MODELS[own].grounder) or own)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from seeact_offline.dataset import TEST_SPLITS, Split, open_split
-from seeact_offline.dataset.sources import SPLITS, split_of_file
+from seeact_offline.dataset.split import SPLITS, split_of_file
 from seeact_offline.records import DatasetError, InputError
 
 NEW_WEBSITES = ("cross_website", "cross_domain")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from seeact_offline.dataset.drawing import draw_tasks
+from seeact_offline.dataset.split import draw_tasks
 from seeact_offline.files.formats import decoded
 from seeact_offline.files.journal import Journal
 from seeact_offline.files.whole import replace_text

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from seeact_offline.dataset import Shard, Split, open_split
 from seeact_offline.dataset.rows import LIGHT_COLUMNS, RowPosition, read_step
-from seeact_offline.dataset.sources import wanted_columns
+from seeact_offline.dataset.split import wanted_columns
 from seeact_offline.grounding import Grounding
 from seeact_offline.ranking.stage import kept_before
 from seeact_offline.records import DatasetError, InputError, SeeActError, Step, StepKey

@@ -14,9 +14,8 @@ from lxml import etree
 
 from seeact_offline.dataset import load_steps
 from seeact_offline.pages.dom import Page
-from seeact_offline.pages.element_types import asked_type, element_type
 from seeact_offline.pages.search import TIERS, PageSearch, descriptions
-from seeact_offline.pages.wording import collapsed, normalised
+from seeact_offline.pages.wording import asked_type, collapsed, element_type, normalised
 from tests.reference import searching as reference
 from tests.seeact_offline.pages.attribute_cases import CASES, Case, search_says
 
