@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from seeact_offline.dataset import SPLITS, canonical_split
 from seeact_offline.dataset.readers import first_line
@@ -182,17 +182,8 @@ def read_items(path: Path, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Entry]:
             yield _parse_entry(number, begin, content, fault)
 
 
-class _RawEntry(NamedTuple):
-    """The bytes of one entry."""
-
-    begin: int
-    """Position of its first byte in the file."""
-    content: bytes
-    fault: str
-
-
-def _split_list(file: BinaryIO, chunk_bytes: int) -> Iterator[_RawEntry]:
-    """Yields the bytes between the commas of the outer list, unparsed."""
+def _split_list(file: BinaryIO, chunk_bytes: int) -> Iterator[tuple[int, bytes, str]]:
+    """Yields what stands between the commas of the outer list: the position of its first byte, its bytes, and its fault."""
     buffer, depth, deepest, scanned, fault = _list_start(file), 0, 0, 0, ""
     given = 0
     while True:
@@ -212,7 +203,7 @@ def _split_list(file: BinaryIO, chunk_bytes: int) -> Iterator[_RawEntry]:
             content = buffer[begin : scanned - 1]
             place = file.tell() - len(buffer) + begin
             if depth == 0 or given or content.strip() or fault:
-                yield _RawEntry(place, content, fault or _find_excess(content, deepest))
+                yield place, content, fault or _find_excess(content, deepest)
                 given += 1
             begin, deepest, fault = scanned, 0, ""
             if depth < 0:
@@ -437,9 +428,8 @@ def _check_end(file: BinaryIO, rest: bytes) -> None:
 
 def _find_excess(content: bytes, deepest: int) -> str:
     """Names the limit that an entry exceeds; empty if none."""
-    limits = {
-        f"more than {MAX_ENTRY_BYTES >> 20} MB": len(content) > MAX_ENTRY_BYTES,
-        f"more than {MAX_DEPTH} lists and objects within each other": deepest > MAX_DEPTH,
-        f"more than {MAX_COMMAS:,} commas": content.count(b",") > MAX_COMMAS,
-    }
-    return next((name for name, exceeded in limits.items() if exceeded), "")
+    if len(content) > MAX_ENTRY_BYTES:
+        return f"more than {MAX_ENTRY_BYTES >> 20} MB"
+    if deepest > MAX_DEPTH:
+        return f"more than {MAX_DEPTH} lists and objects within each other"
+    return f"more than {MAX_COMMAS:,} commas" if content.count(b",") > MAX_COMMAS else ""

@@ -94,8 +94,10 @@ class Shard:
 
 
 def _shard(source: Source, places: Sequence[RowPosition], split: str, raw_html: bool = False) -> Shard:
-    """All these rows, in this order."""
-    return Shard(source, tuple(wanted_columns(source, raw_html)), tuple(places), split=split)
+    """All these rows, in this order. `raw_html`, half of a data set's bytes, is read on request only."""
+    present = set(source.columns())
+    optional = [name for name in (*OPTIONAL_COLUMNS, ALSO_RIGHT, *RECORDED_COLUMNS) if name in present]
+    return Shard(source, (*REQUIRED_COLUMNS, *optional, *([RAW_HTML] if raw_html else [])), tuple(places), split=split)
 
 
 @dataclass(frozen=True)
@@ -275,7 +277,7 @@ def with_earlier(steps: Iterable[Step], most: int) -> Iterator[Step]:
     """The steps, each with up to `most` steps of its task that come right before it."""
     before: list[Step] = []
     for step in steps:
-        before = [one for one in before if one.annotation_id == step.annotation_id]
+        before = [earlier for earlier in before if earlier.annotation_id == step.annotation_id]
         yield replace(step, earlier=tuple(before)) if before else step
         before = [*before, step][-most:] if most else []
 
@@ -339,17 +341,6 @@ def open_sources(dataset: Any, split: str, *, raw_html: bool = False) -> list[So
     for source in sources:
         check_names(source.columns(), needed, source.name)
     return sources
-
-
-def wanted_columns(source: Source, raw_html: bool) -> list[str]:
-    """The columns to read; `raw_html`, half of a data set's bytes, only on request."""
-    present = set(source.columns())
-    extra = [RAW_HTML] if raw_html else []
-    return [
-        *REQUIRED_COLUMNS,
-        *(name for name in (*OPTIONAL_COLUMNS, ALSO_RIGHT, *RECORDED_COLUMNS) if name in present),
-        *extra,
-    ]
 
 
 def _open_named(dataset: Any, splits: Sequence[str]) -> list[Source]:

@@ -108,13 +108,21 @@ class Page:
 
     def __init__(self, cleaned_html: str) -> None:
         """Raises RowError: `bad_html` when the text is not well-formed XML, `page_too_large` beyond a limit."""
-        self._elements = _elements(_parse(cleaned_html))
+        root = _parse(cleaned_html)
+        # what is inside a `<text>` node is not looked at
+        for text in list(root.iter("{*}" + TEXT)):
+            del text[:]
+        self._elements = list(root.iter())
         self._tags = [str(element.tag).rpartition("}")[2] for element in self._elements]
         self._ids = [element.get(ID, "") for element in self._elements]
+        number: dict[etree._Element | None, int] = {element: node for node, element in enumerate(self._elements)}
         # -1 for the root
-        self._parents = _parents(self._elements)
+        self._parents = [number.get(element.getparent(), -1) for element in self._elements]
         # one past the last node of the subtree
-        self._ends = _ends(self._parents)
+        self._ends = list(range(1, len(self._elements) + 1))
+        for node in range(len(self._elements) - 1, 0, -1):
+            if self._ends[self._parents[node]] < self._ends[node]:
+                self._ends[self._parents[node]] = self._ends[node]
         # these four are filled when a node is first asked for: most nodes of a page are never written
         self._children: dict[int, list[int]] = {}
         self._texts: dict[int, list[int]] = {}
@@ -362,7 +370,7 @@ class _Pruned:
         """
         page, out = self._page, _Pieces(style)
         numbers: dict[str, int] = {}
-        spans: list[tuple[int, int, int]] = []
+        starts: list[tuple[int, int]] = []
         # the written parent of what is left out
         bereft = None if without is None else page._parents[without]
         while bereft in self._spliced:
@@ -377,11 +385,11 @@ class _Pruned:
             number = None
             if page._tags[node] != TEXT and page._ids[node] in self._candidate_ids:
                 number = numbers.setdefault(page._ids[node], len(numbers))
-                spans.append((node, out.length, 0))
+                starts.append((node, len(out.parts)))
             is_empty = self._n_children[node] - (node == bereft) == 0
             out.open(page, node, number, is_empty)
         out.close_before(len(page))
-        return out.parts, [(node, begin, out.closed_at[node]) for node, begin, _ in spans]
+        return out.parts, [(node, begin, out.closed_at[node]) for node, begin in starts]
 
 
 class _Open(NamedTuple):
@@ -405,35 +413,25 @@ class _Pieces:
         self._open: list[_Open] = []
         self._parentheses = style == "parentheses"
 
-    @property
-    def length(self) -> int:
-        return len(self.parts)
-
     def close_before(self, node: int) -> None:
         while self._open and self._open[-1].end <= node:
-            _, closing, tag, tail = self._open.pop()
+            _, closed, tag, tail = self._open.pop()
             self.parts += (tag, tail)
-            self.closed_at[closing] = len(self.parts)
+            self.closed_at[closed] = len(self.parts)
 
     def open(self, page: Page, node: int, number: int | None, is_empty: bool) -> None:
         words, text, tail, _ = page._content_of(node)
-        end = page._ends[node]
         is_text = page._tags[node] == TEXT
-        if is_text and not words:
-            self._push(text, _Open(end, node, "", tail))
-            return
         closes_itself = is_empty and not text and not is_text
-        tag = words if is_text else _opening_tag(page._tags[node], number, words, closes_itself)
-        if self._parentheses:
+        opening = words if is_text else _opening_tag(page._tags[node], number, words, closes_itself)
+        # a text node without attributes has no tag
+        closing = f"</{page._tags[node]}>" if opening and not closes_itself else ""
+        if opening and self._parentheses:
             # as upstream, a tag whose last attribute word ends in a slash counts as closing itself
-            head = "(" + (tag[1:-2] + "$/$" if tag.endswith("/>") else tag[1:-1])
-            self._push(head + text, _Open(end, node, "" if closes_itself else ")", tail))
-        else:
-            self._push(tag + text, _Open(end, node, "" if closes_itself else f"</{page._tags[node]}>", tail))
-
-    def _push(self, opening: str, entry: _Open) -> None:
-        self.parts.append(opening)
-        self._open.append(entry)
+            opening = "(" + (opening[1:-2] + "$/$" if opening.endswith("/>") else opening[1:-1])
+            closing = closing and ")"
+        self.parts.append(opening + text)
+        self._open.append(_Open(page._ends[node], node, closing, tail))
 
 
 def _parse(cleaned_html: str) -> etree._Element:
@@ -464,28 +462,6 @@ def _parse(cleaned_html: str) -> etree._Element:
 
 def _too_large(found: str, limit: int) -> RowError:
     return RowError("page_too_large", f"cleaned_html has {found}, expected {limit:,} at most")
-
-
-def _elements(root: etree._Element) -> list[etree._Element]:
-    """All elements in document order, without those inside a `<text>` node."""
-    for text in list(root.iter("{*}" + TEXT)):
-        if len(text):
-            del text[:]
-    return list(root.iter())
-
-
-def _parents(elements: Sequence[etree._Element]) -> list[int]:
-    number: dict[etree._Element | None, int] = {element: node for node, element in enumerate(elements)}
-    number[None] = -1
-    return [number[element.getparent()] for element in elements]
-
-
-def _ends(parents: Sequence[int]) -> list[int]:
-    ends = list(range(1, len(parents) + 1))
-    for node in range(len(parents) - 1, 0, -1):
-        if ends[parents[node]] < ends[node]:
-            ends[parents[node]] = ends[node]
-    return ends
 
 
 def _content(element: etree._Element, tag: str, is_root: bool) -> _Content:

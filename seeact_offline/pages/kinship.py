@@ -42,16 +42,16 @@ def find_kin(
 
 def _same_text(page: Page, positives: Sequence[Candidate], others: Sequence[Candidate]) -> Iterator[Candidate]:
     """The others that read like a positive: the first WORDS words in each, else those of labels in it, in lower case."""
-    said = [_Words(page.texts()), _Words(page.values(SPOKEN))]
+    sources = [_Words(page.texts()), _Words(page.values(SPOKEN))]
     spans = (page.span(c.backend_node_id) for c in positives)
-    wanted = {next((words for one in said if (words := one.between(*span))), ()) for span in spans} - {()}
+    wanted = {next((words for source in sources if (words := source.between(*span))), ()) for span in spans} - {()}
     starts = {words[0] for words in wanted}
     for candidate in others if wanted else ():
         begin, end = page.span(candidate.backend_node_id)
-        for one in said:
-            if first := one.first(begin, end):
+        for source in sources:
+            if first := source.first(begin, end):
                 # most differ in their first word
-                if first in starts and one.between(begin, end) in wanted:
+                if first in starts and source.between(begin, end) in wanted:
                     yield candidate
                 break
 

@@ -186,9 +186,6 @@ def check_capacity(kind: MarkKind, count: int) -> None:
         raise InputError("marks", f"at most {capacity} elements in one picture for {kind}", f"{count}; use {instead}")
 
 
-# --- boxes -----------------------------------------------------------------------------------------------------------
-
-
 def pixel_rect(x0: float, y0: float, x1: float, y1: float) -> Rect:
     """The pixels from one corner to the other, both included, with fractions cut off as supervision does."""
     return Rect(int(x0), int(y0), int(x1) + 1, int(y1) + 1)
@@ -277,7 +274,7 @@ def place_outside(
         rails, labels = _outer_rails(box, size, picture, position), [_grown(other, GAP) for other in spots]
         foreign = [_grown(other, REACH) for other in boxes if not other.contains(box)]
         tried = (_free_spot(rail, size, [box, *some]) for some in ([*labels, *foreign], labels) for rail in rails)
-        spot = next((one for one in tried if one is not None), None)
+        spot = next((free for free in tried if free is not None), None)
         spots.append(_place(_rails(box, size, picture, position), box, size, spots, foreign) if spot is None else spot)
         moved += spots[-1] != _at_corner(box, size, picture, position)[0]
     return Placement(tuple(spots), moved)
@@ -447,7 +444,14 @@ def draw_marks(
     of what lies outside the picture."""
     from PIL import ImageDraw
 
-    marked = _draw_boxes(_with_outlines(image, boxes) if marks.outline else image, boxes)
+    if marks.outline:
+        image = image.copy()
+        pen = ImageDraw.Draw(image)
+        # before the red lines, so that it crosses none
+        for box in boxes:
+            x0, y0, x1, y1 = _grown(box, LINE)
+            pen.rectangle((x0, y0, x1 - 1, y1 - 1), outline=OUTLINE)
+    marked = _draw_boxes(image, boxes)
     pen, font = ImageDraw.Draw(marked), label_font(marks.text_size)
     drawn = [mark for mark in zip(boxes, labels, spots, strict=True) if mark[2].within(image.size)]
     for box, _, spot in drawn:
@@ -460,18 +464,6 @@ def draw_marks(
         left = (spot.x0 + spot.x1 - font.getlength(label)) / 2
         pen.text((left, spot.y1 - marks.padding - 1), label, fill="white", font=font, anchor="ls")
     return marked
-
-
-def _with_outlines(image: Image.Image, boxes: Sequence[Rect]) -> Image.Image:
-    """A copy with a line around where each red one will be, drawn before them all so that it crosses none."""
-    from PIL import ImageDraw
-
-    copy = image.copy()
-    pen = ImageDraw.Draw(copy)
-    for box in boxes:
-        x0, y0, x1, y1 = _grown(box, LINE)
-        pen.rectangle((x0, y0, x1 - 1, y1 - 1), outline=OUTLINE)
-    return copy
 
 
 def _leader(box: Rect, spot: Rect) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -160,22 +160,16 @@ class RankConfig:
         """Raises InputError for data for which no ranker is named, where the published one cannot be had. A name that is none of a
         data set is refused later, as such.
         """
-        if self.ranker is not None or self._is_sample or not is_data(self.dataset):
-            return
-        lacking = lacks_published()
-        if lacking:
-            name = self.dataset if isinstance(self.dataset, str | Path) else f"a {type(self.dataset).__name__}"
+        dataset = self.dataset
+        is_data = not isinstance(dataset, str | Path) or os.path.exists(dataset) or is_on_hub(dataset)
+        if self.ranker is None and not self._is_sample and is_data and (lacking := lacks_published()):
+            name = dataset_name(dataset)
             wanted = f"name `scores` FILE or `ranker` NAME (such as {SAMPLE_RANKER})"
             raise InputError("ranker", sentence=f"there is no ranking for {name}: {wanted}; {lacking}")
 
     def open_ranker(self) -> StepRanker:
         """Raises InputError."""
         return open_ranker(self.pinned_ranker, self.dtype, self.backend)
-
-
-def is_data(dataset: Any) -> bool:
-    """Tells whether there can be such data, without reading them."""
-    return not isinstance(dataset, str | Path) or os.path.exists(dataset) or is_on_hub(dataset)
 
 
 class RankListener(Protocol):
@@ -315,12 +309,12 @@ def kept_scores(config: RankConfig, split: Split, engine: Engine, watch: RankWat
 def kept_before(split: Split, digest: str) -> FileScores | None:
     """The kept scores that a run with this `scores_digest` left; None if there are none any more."""
     ranker, _, version = digest.rpartition(", texts ")
-    path = _cache_file(split, ranker, int(version)) if version.isdecimal() and len(version) < 10 else None
-    if path is None:
+    if not version.isdecimal() or len(version) >= 10:
         return None
+    path = _cache_file(split, ranker, int(version))
+    existing = [place for place in (SCORES / path.name, path) if place.exists()]
     try:
-        found = next((one for one in (SCORES / path.name, path) if one.exists()), None)
-        return None if found is None else ParquetScores(found)
+        return ParquetScores(existing[0]) if existing else None
     except ScoreFileError:
         return None
 
@@ -464,7 +458,7 @@ def _results(dataset: str, out: Path, origin: Origin, ranks: Sequence[StepRank])
         "published_recall_at_50": (
             PUBLISHED_RECALL_AT_50.get(origin.split) if origin.ranker.partition("@")[0] == PUBLISHED else None
         ),
-        "steps_left_out": [str(one.key) for one in ranks if one.failure],
+        "steps_left_out": [str(rank.key) for rank in ranks if rank.failure],
     }
 
 

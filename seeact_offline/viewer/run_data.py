@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from seeact_offline.dataset import Shard, Split, open_split
 from seeact_offline.dataset.rows import LIGHT_COLUMNS, RowPosition, read_step
-from seeact_offline.dataset.split import wanted_columns
 from seeact_offline.grounding import Grounding
 from seeact_offline.ranking.stage import kept_before
 from seeact_offline.records import DatasetError, InputError, SeeActError, Step, StepKey
@@ -64,7 +63,7 @@ def open_data(settings: Mapping[str, Any], dataset: Any = None) -> RunData:
     split = open_split(named, str(settings.get("split")))
     if split.fingerprint != settings.get("dataset_fingerprint"):
         raise DatasetError("dataset", "the data that the run was made on", f"other rows in {named}")
-    shards = [replace(shard, columns=tuple(wanted_columns(shard.source, False))) for shard in split.shards()]
+    shards = split.shards(pictures=True)
     places = {place.step_key: (shard, place) for shard in shards for place in shard.places}
     return RunData(split, places, {step.annotation_id: step.task for step in _first_steps(shards)})
 

@@ -48,25 +48,20 @@ def test_many_problems_of_a_name_are_told_in_part(cli: Cli, dump: Dump) -> None:
     assert "| train | no_screenshot | 48    |" in outcome.out
 
 
-def test_a_task_that_cannot_be_written_is_named_and_ends_in_status_1(cli: Cli, dump: Dump) -> None:
-    path = dump.tasks / "train" / "train_0.json"
-    path.write_text(path.read_text()[:-1] + ', {"annotation_id": "bun", "actions": [], "website": "\\ud800"}]')
-    outcome = cli(*words(dump))
-    assert (outcome.status, outcome.err) == (1, f"bad_task: {path}, entry 1, task bun: half a character: \\ud800\n")
-    assert len(list(load_steps(dump.out, "train"))) == 2
-
-
 def test_split_can_be_named(cli: Cli, dump: Dump) -> None:
     assert cli(*words(dump), "--split", "test_task").status == 0
     assert len(list(load_steps(dump.out, "cross_task"))) == 2
 
 
-@pytest.mark.parametrize(("place", "name"), [(1, "DUMP_DIR"), (2, "TASKS_DIR")])
-def test_folder_that_is_not_there_is_one_sentence(cli: Cli, dump: Dump, place: int, name: str) -> None:
+@pytest.mark.parametrize(
+    ("place", "word", "sentence"),
+    [
+        (1, "nowhere", "DUMP_DIR: expected a folder, got 'nowhere'"),
+        (2, "nowhere", "TASKS_DIR: expected a folder, got 'nowhere'"),
+        (5, "--split=tests", "--split: expected one of train"),
+    ],
+)
+def test_what_cannot_be_converted_is_one_sentence(cli: Cli, dump: Dump, place: int, word: str, sentence: str) -> None:
     named = words(dump)
-    named[place] = "nowhere"
-    assert f"{name}: expected a folder, got 'nowhere'" in cli(*named).error
-
-
-def test_unknown_split_is_one_sentence(cli: Cli, dump: Dump) -> None:
-    assert "--split: expected one of train" in cli(*words(dump), "--split", "tests").error
+    named[place : place + 1] = [word]
+    assert sentence in cli(*named).error

@@ -6,6 +6,7 @@ import re
 import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -509,3 +510,14 @@ def test_fifty_marks_on_a_tall_picture_take_little_time() -> None:
         draw_marks(image, boxes, labels, spots, Marks())
         best = min(best, time.perf_counter() - start)
     assert best < 0.5  # some 60 ms on an idle core
+
+
+def test_each_option_decides_the_picture_unless_it_is_of_labels_or_turns() -> None:
+    """Else a kept reply to one picture would answer another."""
+    other = {
+        "kind": "letter", "position": "center", "turn1": True, "text_size": 20, "padding": 3, "place": "clear", "outline": True,
+    }  # fmt: skip
+    assert other.keys() == {option.name for option in fields(Marks)}
+    changed = {name for name, value in other.items() if Marks(**{name: value}).drawing != Marks().drawing}
+    assert changed == other.keys() - {"kind", "turn1"}
+    assert Marks(place="clear").drawing == ("bottom-left", 16, 10, "clear", False)
