@@ -15,11 +15,15 @@ class Annex(NamedTuple):
 
 
 ANNEXES = {
-    "web_agents": Annex(),
+    "agents": Annex(),
+    "importers": Annex(verbs=("score_files", "which_agent"), may_import=("agents",)),
+    "web_agents": Annex(may_import=("agents",)),
     "trajectories": Annex(verbs=("agreement", "judge", "reward")),
     "recorder": Annex(verbs=("record",)),
-    "training": Annex(verbs=("finetune", "improve", "train_ranker"), may_import=("web_agents", "trajectories")),
-    "live": Annex(verbs=("browse",), may_import=("web_agents", "trajectories", "recorder")),
+    "training": Annex(
+        verbs=("finetune", "improve", "train_ranker"), may_import=("agents", "web_agents", "trajectories")
+    ),
+    "live": Annex(verbs=("browse",), may_import=("agents", "web_agents", "trajectories", "recorder")),
     "viewer": Annex(verbs=("view",), may_import=("trajectories",)),
     "cluster": Annex(),
 }

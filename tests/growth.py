@@ -30,11 +30,11 @@ from typing import Any, NamedTuple
 import seeact_offline
 from seeact_offline.agents import AGENTS
 from seeact_offline.files import redaction
+from seeact_offline.importers import reading
 from seeact_offline.models import builtin
 from seeact_offline.records import Message, Operation, Request, StepKey, Truth
 from seeact_offline.replies import final_answer
 from seeact_offline.scoring import importers
-from seeact_offline.scoring.importers import reading
 from seeact_offline.trajectories import judgements, locators, opening, rule_sets, stored_verdicts, verdict_rules
 
 Read = Callable[[str], object]

@@ -207,7 +207,7 @@ def _judge(pages: Path, out: Path, **options: Any) -> None:
         judge="strict",
         k=("1", "2"),
         repeats=2,
-        config=EvalConfig(split="cross_task", out=out, max_image_side=4000, **options),
+        config=EvalConfig.of(split="cross_task", out=out, max_image_side=4000, **options),
     )
 
 
@@ -215,7 +215,7 @@ def _ablate(pages: Path, out: Path, **options: Any) -> None:
     from seeact_offline.runs.ablate import AXES, ablate, observation_variants
     from seeact_offline.runs.config import EvalConfig
 
-    config = EvalConfig(dataset=pages, split="cross_task", out=out, **options)
+    config = EvalConfig.of(dataset=pages, split="cross_task", out=out, **options)
     ablate(config, AXES["observation"], observation_variants(config, ["html", "som+captions"]))
 
 
@@ -249,7 +249,7 @@ def _batch(pages: Path, out: Path, **options: Any) -> None:
 
     common: dict[str, Any] = {"dataset": pages, "split": "cross_task", "out": out, "ranker": "bm25", "top_k": 4, "group_size": 2, "grounding": "choice"}  # fmt: skip
     live = {name: value for name, value in options.items() if name not in ("max_cost", "concurrency")}
-    config = EvalConfig(**common, limit=1, **live)
+    config = EvalConfig.of(**common, limit=1, **live)
     run_batch(config, "submit", out.with_name(f"{out.name}-waves"), sleep=lambda _: asyncio.sleep(0.005))
     _choose(pages, out, grounding="choice", **options)
 

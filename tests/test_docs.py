@@ -30,11 +30,11 @@ from seeact_offline.grounding import strategies
 from seeact_offline.grounding.oracle import ANSWER_FAILURES
 from seeact_offline.grounding.strategies import STRATEGIES
 from seeact_offline.grounding.strategies import notes as notes_of_strategy
+from seeact_offline.importers import notes as notes_of_imports
 from seeact_offline.records import ROW_FAILURES, CallError
 from seeact_offline.replies.final_answer import PARSE_FAILURES
 from seeact_offline.replies.points import POINT_FAILURES
 from seeact_offline.scoring import results, waterfall
-from seeact_offline.scoring.importers import notes as notes_of_imports
 from tests import documents
 from tests.documents import DOCS, PAGES, REPO, WALKTHROUGHS, Block
 

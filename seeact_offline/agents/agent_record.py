@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from seeact_offline.agents.acts import Act, Answer, Fold, Kind, Unreadable, answer_of
 from seeact_offline.agents.notations import acts_in, boxes
 from seeact_offline.agents.screens import Frame, Point, Resize, Shown, Size
 from seeact_offline.agents.templates import Writer
+from seeact_offline.files.extensions import load_place
 from seeact_offline.records import ShownPicture
 from seeact_offline.replies.answer_text import answer_text
 
@@ -76,7 +77,7 @@ class Agent:
     """The agent that finds the place of what this one describes."""
     protocol: str = "seeact"
     """The scoring rules that its figures are published under."""
-    strategy: str = "seeact_offline.grounding.gui_agent:strategy_of"
+    strategy: str = "seeact_offline.agents.gui_agent:strategy_of"
     """`MODULE:FUNCTION` that makes the grounding strategy which asks it."""
     prompt: str = ""
     """Template of its question where the prompt pack has none."""
@@ -84,6 +85,10 @@ class Agent:
     """Acts that verbs of its own ask for, beside those that many models have."""
     reads_others: bool = True
     """True if a reply that `reader` cannot read is read in any other notation of calls that there is."""
+
+    def as_strategy(self) -> Any:
+        """Makes the grounding strategy that asks it."""
+        return load_place(self.strategy)(self)
 
     def read(self, text: str, shown: Shown | None = None, strict: bool = False) -> tuple[Act, ...]:
         """The acts of a reply, in its order, without those of its thoughts in tags. `strict`: as the released code reads it. Raises

@@ -9,7 +9,7 @@ from typing import Any
 from seeact_offline.cli.output import note
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.records import Prediction
-from seeact_offline.runs.config import EvalConfig, names_options
+from seeact_offline.runs.config import EvalConfig, options_in_words
 from seeact_offline.runs.evaluate import evaluate as run_evaluation
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
@@ -22,7 +22,6 @@ class Shown(Enum):
     IF_SEEN = "progress in a terminal or a notebook"
 
 
-@names_options
 def evaluate(config: EvalConfig | None = None, *, watch: Watch | Shown | None = Shown.IF_SEEN, **options: Any) -> Run:
     """Runs a model over the steps of a split and scores it, as the command `eval` does; the run is in its `out` folder.
 
@@ -38,6 +37,10 @@ def evaluate(config: EvalConfig | None = None, *, watch: Watch | Shown | None = 
     if is_default and (remark := _failures(run.predictions())):
         note(remark)
     return run
+
+
+# where people ask for help, each option stands with its meaning: as declared, so that the two cannot differ
+evaluate.__doc__ = f"{evaluate.__doc__}\n{options_in_words()}"
 
 
 class _NotebookWatch(TerminalWatch):

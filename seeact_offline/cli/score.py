@@ -1,26 +1,26 @@
 """`score`: scores finished predictions again. Asks no model and needs no scores.
 
-Predictions of another program become a run first.
+Predictions of another program become a run first, if the importers' room is there.
 """
 
 from __future__ import annotations
 
 import argparse
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seeact_offline.cli.output import fail, note, say
+from seeact_offline.cli.output import note, say
 from seeact_offline.cli.progress import TerminalWatch
+from seeact_offline.files.extensions import Doors
 from seeact_offline.records import InputError
-from seeact_offline.replies.final_answer import GROUNDINGS
-from seeact_offline.scoring.importers import IMPORTERS
-from seeact_offline.scoring.importers.answer_table import UNITS
 from seeact_offline.scoring.protocols import PROTOCOLS
 
 if TYPE_CHECKING:
-    from seeact_offline.runs.importing import ImportedRun
     from seeact_offline.runs.run import Run
+
+OTHER_PROGRAMS = Doors({name: f"seeact_offline.cli.score_files:{name}" for name in ("add_arguments", "import_files")})
+"""Functions for predictions of other programs: one adds options, one makes a run of what the options name, if anything."""
+CHECKS_ALONE = "`check` takes a run alone, whose files are left as they are; remove the other options"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,30 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="compare a run's files with each other, its replies and its data, name each difference, and end with status 1 if there is one; with"
         " --dataset every page is read too",
     )  # fmt: skip
-    other = parser.add_argument_group("predictions of another program")
-    other.add_argument("--format", choices=tuple(IMPORTERS), help="format of RUN|FILE (default: by its content)")
-    other.add_argument(
-        "--split", metavar="NAME", help="split of --dataset: cross_task, cross_website, cross_domain or all"
-    )
-    other.add_argument(
-        "--answered-only", action="store_true", help="leave out steps without an answer, which fail otherwise"
-    )
-    other.add_argument("--points", choices=tuple(UNITS), help="table: unit of its places (default: pixels)")
-    other.add_argument(
-        "--grounding", choices=GROUNDINGS, help="seeact: the strategy of its replies (default: by its files)"
-    )
-    other.add_argument("--agent", metavar="NAME", help="replies: whose language they are in, by name or FILE.py:NAME")
-    other.add_argument(
-        "--strict-reading", action="store_true", help="replies: read them as the agent's released code does"
-    )
-    other.add_argument("--samples", type=Path, metavar="FILE", help="uground: the samples, with the right answers")
-    other.add_argument("--plan", type=Path, metavar="FILE", help="uground: the plans")
-    other.add_argument(
-        "--answers",
-        type=Path,
-        metavar="FILE",
-        help="uground: the answered places (default: only operations are scored)",
-    )
+    if "add_arguments" in OTHER_PROGRAMS:
+        OTHER_PROGRAMS["add_arguments"](parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -95,11 +73,11 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(
             "run", sentence=f"{args.finished} does not exist; name a run's folder, or predictions of another program"
         )
+    imported = OTHER_PROGRAMS["import_files"](args) if "import_files" in OTHER_PROGRAMS else None
+    if isinstance(imported, int):
+        return imported
     if args.check:
         return _check(args)
-    if _lacks_agent(args):
-        return _show_fits(args)
-    imported = _imported(args) if _is_to_be_imported(args) else None
     folder = args.finished if imported is None else imported.run.path
     if folder is None:
         raise InputError("run", sentence="name a run's folder, or predictions of another program")
@@ -130,39 +108,13 @@ def run(args: argparse.Namespace) -> int:
     return max(status, int(bool(imported and imported.covered)), int(hint is not None and hint.is_mostly_unreadable))
 
 
-def _lacks_agent(args: argparse.Namespace) -> bool:
-    """True for raw replies of which nobody says whose language they are in."""
-    from seeact_offline.scoring.importers import looks_like
-
-    if args.agent is not None or args.finished is None or not args.finished.is_file():
-        return False
-    found = None if args.format else looks_like(args.finished)
-    return args.format == "replies" or (found is not None and found.name == "replies")
-
-
-def _show_fits(args: argparse.Namespace) -> int:
-    """Prints how well each agent fits; returns the exit status."""
-    from seeact_offline.runs.agent_fit import fit_file
-
-    fits = fit_file(args.finished, args.dataset, args.split)
-    say(fits.table().markdown())
-    if fits.best is None:
-        return fail(f"{fits.sentence()}; docs/agents.md says how to declare one")
-    words = ["seeact-offline", "score", str(args.finished), "--format", "replies", "--agent", fits.best.agents[0]]
-    named = {"--dataset": args.dataset or "DATASET", "--split": args.split or "SPLIT", "--out": str(args.out or "DIR")}
-    words += [word for pair in named.items() for word in pair]
-    return fail(f"name the agent whose language the replies are in; {fits.sentence()}: {shlex.join(words)}")
-
-
 def _check(args: argparse.Namespace) -> int:
     """Checks a run, or each run of a folder; returns the exit status."""
     from seeact_offline.runs.verifying import verify
     from seeact_offline.tables.table_input import find_runs
 
-    if args.finished is None or args.out is not None or len(args.protocol) > 1 or _is_import(args):
-        raise InputError(
-            "check", sentence="`check` takes a run alone, whose files are left as they are; remove the other options"
-        )
+    if args.finished is None or args.out is not None or len(args.protocol) > 1:
+        raise InputError("check", sentence=CHECKS_ALONE)
     runs = find_runs([args.finished])
     protocol = args.protocol[0] if args.protocol else None
     status = 0
@@ -177,59 +129,6 @@ def _check(args: argparse.Namespace) -> int:
         say(f"{folder}: {found.status}")
         status = max(status, int(bool(found.differences)))
     return status
-
-
-def _is_to_be_imported(args: argparse.Namespace) -> bool:
-    return _is_import(args) or (args.finished is not None and not _is_run(args))
-
-
-def _is_run(args: argparse.Namespace) -> bool:
-    return args.finished is not None and (args.finished / "manifest.json").is_file()
-
-
-def _is_import(args: argparse.Namespace) -> bool:
-    return args.agent is not None or _is_of_file(args)
-
-
-def _is_of_file(args: argparse.Namespace) -> bool:
-    """True where an option says how a file of predictions is read."""
-    of_file = (args.format, args.samples, args.plan, args.answers, args.answered_only, args.points, args.grounding)
-    return any(of_file)
-
-
-def _imported(args: argparse.Namespace) -> ImportedRun:
-    # reads pages, which a finished run does not
-    from seeact_offline.runs.importing import ImportFiles, import_replies_of, import_run
-
-    if args.out is None:
-        raise InputError("out", sentence="name a folder for the run that the predictions become with `out`")
-    protocol = args.protocol[0] if args.protocol else None
-    if _is_run(args) and args.agent is not None and not _is_of_file(args):
-        return import_replies_of(
-            args.finished,
-            out=args.out,
-            agent=args.agent,
-            dataset=args.dataset,
-            protocol=protocol,
-            strict=args.strict_reading,
-            watch=TerminalWatch(),
-        )
-    files = ImportFiles(run=args.finished, samples=args.samples, plan=args.plan, answers=args.answers)
-    is_uground = args.samples is not None and args.plan is not None and args.finished is None
-    return import_run(
-        files,
-        out=args.out,
-        format=args.format or ("uground" if is_uground else None),
-        dataset=args.dataset,
-        split=args.split,
-        protocol=protocol,
-        answered_only=args.answered_only,
-        points=args.points,
-        grounding=args.grounding,
-        agent=args.agent,
-        strict=args.strict_reading,
-        watch=TerminalWatch(),
-    )
 
 
 def _show(done: Run) -> int:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from seeact_offline.cli.output import say
-from seeact_offline.runs.agent_fit import fit_file
+from seeact_offline.importers.reply_files import fit_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,6 +25,7 @@ from seeact_offline.records import InputError
 _FILE_AND_NAME = re.compile(r"(?P<file>.+\.py):(?P<name>[^\W\d]\w*)", re.DOTALL)
 DIGEST_CHARS = 16
 _PREFIX = "_seeact_"
+PACKAGE = Path(__file__).resolve().parents[1]
 
 
 class Doors(UserDict[Any, Any]):
@@ -48,8 +48,9 @@ class Doors(UserDict[Any, Any]):
 
 
 def has_room(place: str) -> bool:
-    """Tells whether the room of a `MODULE:NAME` of this package is there; loads nothing."""
-    return find_spec(".".join(place.partition(":")[0].split(".")[:2])) is not None
+    """Tells whether the module of a `MODULE:NAME` of this package is there; loads nothing."""
+    path = PACKAGE.parent.joinpath(*place.partition(":")[0].split("."))
+    return path.is_dir() or path.with_name(f"{path.name}.py").is_file()
 
 
 def load_place(place: str) -> Any:

@@ -232,3 +232,13 @@ def _at(value: Any, path: str) -> Any:
     for name, number in re.findall(r"\.(\w+)|\[(\d+)\]", path):
         value = value[name] if name else value[int(number)]
     return value
+
+
+def as_number(value: object) -> float | None:
+    """A number, or a text of one; None for anything else. May be infinite or NaN."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return None

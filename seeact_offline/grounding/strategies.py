@@ -6,21 +6,17 @@ A new one here is a module that declares a `Strategy`, and a line in `STRATEGIES
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from seeact_offline.agents import AGENTS
-from seeact_offline.files.extensions import Doors, entry_point_names, load_named, load_place
+from seeact_offline.files.extensions import Doors, entry_point_names, load_named
 from seeact_offline.grounding.conversation import NOTES
-from seeact_offline.grounding.strategy import Option, Strategy
+from seeact_offline.grounding.strategy import HasStrategy, Option, Strategy
 from seeact_offline.prompting import PromptPack, load_pack
 from seeact_offline.records import InputError
-
-if TYPE_CHECKING:
-    from seeact_offline.agents import Agent
 
 UNGROUNDED = "ungrounded"
 """Names the strategy that asks for no element; users ask for it by an option of its own."""
@@ -30,7 +26,8 @@ STRATEGIES = Doors(
         for name in ("choice", "annotation", "attributes", "pixel", "mindact", "oracle", UNGROUNDED)
     }
 )
-"""SeeAct's strategies. Agents bring theirs: see `strategy_of`."""
+"""SeeAct's strategies. Agents bring theirs."""
+_ROOM_OF_AGENTS = Doors({"agents": "seeact_offline.agents:AGENTS"})
 ENTRY_POINTS = "seeact_offline.groundings"
 """Names the group of entry points by which installed packages add strategies."""
 
@@ -43,7 +40,7 @@ def find_strategy(spec: str) -> Strategy:
     if spec in STRATEGIES:
         strategy: Strategy = STRATEGIES[spec]
         return strategy
-    if spec in AGENTS:
+    if spec in _agents():
         return _strategy_of_agent(spec)
     extension = load_named(spec, ENTRY_POINTS, "grounding")
     if extension is None:
@@ -52,24 +49,22 @@ def find_strategy(spec: str) -> Strategy:
             f"one of {', '.join([*groundings(), *entry_point_names(ENTRY_POINTS)])}, or FILE.py:NAME",
             repr(spec),
         )
-    from seeact_offline.agents import Agent
-
-    found = strategy_of(extension.value) if isinstance(extension.value, Agent) else extension.value
-    if not isinstance(found, Strategy):
-        raise InputError("grounding", f"a Strategy or an Agent in {spec}", f"a {type(found).__name__}")
-    ADDED[spec] = replace(found, label=extension.name, digest=extension.digest)
+    value = extension.value.as_strategy() if isinstance(extension.value, HasStrategy) else extension.value
+    if not isinstance(value, Strategy):
+        raise InputError("grounding", f"a Strategy or an Agent in {spec}", f"a {type(value).__name__}")
+    ADDED[spec] = replace(value, label=extension.name, digest=extension.digest)
     return ADDED[spec]
 
 
-def strategy_of(agent: Agent) -> Strategy:
-    """The strategy that asks this agent."""
-    strategy: Strategy = load_place(agent.strategy)(agent)
-    return strategy
+def _agents() -> Mapping[str, HasStrategy]:
+    """The agents by name, which load when they are looked up; empty where their room was deleted."""
+    agents: Mapping[str, HasStrategy] = _ROOM_OF_AGENTS.get("agents", {})
+    return agents
 
 
 @cache
 def _strategy_of_agent(name: str) -> Strategy:
-    return strategy_of(AGENTS[name])
+    return _agents()[name].as_strategy()
 
 
 def groundings() -> tuple[str, ...]:
@@ -79,7 +74,7 @@ def groundings() -> tuple[str, ...]:
 
 def agents() -> tuple[str, ...]:
     """Names of the agents of this package that can be asked alone."""
-    return ("seeact", *(name for name in AGENTS if name != "uground-grounder"))
+    return ("seeact", *(name for name in _agents() if name != "uground-grounder"))
 
 
 def open_pack(
@@ -108,7 +103,7 @@ def own_options(strategies: Iterable[Strategy] | None = None) -> dict[str, tuple
     """
     options: dict[str, tuple[Option, tuple[str, ...]]] = {}
     if strategies is None:
-        strategies = [*STRATEGIES.values(), *map(_strategy_of_agent, AGENTS), *ADDED.values()]
+        strategies = [*STRATEGIES.values(), *map(_strategy_of_agent, _agents()), *ADDED.values()]
     for strategy in strategies:
         for option in strategy.options:
             _, owners = options.get(option.name, (option, ()))
@@ -120,7 +115,7 @@ def notes(grounding: str) -> dict[str, str]:
     """Everything that a strategy counts beside failures, and what each count means. `grounding`: its name in results, which may be
     of one that is not here."""
     meanings = dict(NOTES)
-    if grounding in STRATEGIES or grounding in AGENTS:
+    if grounding in STRATEGIES or grounding in _agents():
         meanings |= find_strategy(grounding).notes
     for strategy in ADDED.values():
         meanings |= strategy.notes

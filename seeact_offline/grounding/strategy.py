@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from seeact_offline.grounding import Grounding, QuestionOptions
 from seeact_offline.prompting import Placeholders, PromptPack
@@ -142,3 +142,21 @@ class Strategy:
     """Names it in results where it comes from outside the package, as `FILE.py:NAME`; set on loading."""
     digest: str = ""
     """Identifies the code of one from outside the package; set on loading."""
+
+    @property
+    def title(self) -> str:
+        """Its name in results."""
+        return self.label or self.name
+
+    @property
+    def ignored_options(self) -> list[GroupingOption]:
+        """Grouping options that it does not use."""
+        return [name for name in GROUPING_OPTIONS if name not in self.grouping_options]
+
+
+@runtime_checkable
+class HasStrategy(Protocol):
+    """An object that a strategy can be made of, as agents are."""
+
+    def as_strategy(self) -> Strategy:
+        """Makes the strategy that asks it."""

@@ -49,7 +49,7 @@ def gym_agent_args(**options: Any) -> GymAgentArgs:
     'webvoyager~lexical'
     """
     config = _config(tuple(sorted(options.items())))
-    name = f"{config.strategy_title}~{str(config.model).rpartition('/')[2]}"
+    name = f"{config.find_strategy().title}~{str(config.model).rpartition('/')[2]}"
     return GymAgentArgs(tuple(sorted(options.items())), name)
 
 
@@ -88,7 +88,7 @@ class GymAgent:
     """An agent in one episode."""
 
     def __init__(self, model: _Model) -> None:
-        self._model, self._speaker = model, speaker_of(model.grounding, model.config.strategy.turn2 is not None)
+        self._model, self._speaker = model, speaker_of(model.grounding, model.config.find_strategy().turn2 is not None)
         self._rules = replace(rules_of(model.config), steps=NO_LIMIT)
         self._history: list[str] = []
         self._said: list[str | None] = []
@@ -216,12 +216,12 @@ class _Model:
 
 
 def _config(options: Options) -> EvalConfig:
-    config = EvalConfig(**dict(options))
+    config = EvalConfig.of(**dict(options))
     if config.model in (f"builtin/{ORACLE}", f"builtin/{RANDOM}"):
         raise InputError("model", sentence=f"{config.model} needs a task of `browse`; name another model")
     return config
 
 
 def _folder(config: EvalConfig) -> RunFolder:
-    names = ("gym", config.strategy_title, str(config.model))
+    names = ("gym", config.find_strategy().title, str(config.model))
     return RunFolder(config.out or Path("runs") / "-".join(safe_name(name) for name in names))

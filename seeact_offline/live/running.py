@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from seeact_offline.agents.gui_agent import AgentGrounding
 from seeact_offline.dataset.rows import StoredScreenshot
 from seeact_offline.files.digest import file_digest
 from seeact_offline.files.formats import decoded
@@ -27,7 +28,6 @@ from seeact_offline.files.journal import Journal
 from seeact_offline.files.redaction import redact
 from seeact_offline.files.whole import replace_text
 from seeact_offline.grounding import Grounding
-from seeact_offline.grounding.gui_agent import AgentGrounding
 from seeact_offline.live.acting_places import Place
 from seeact_offline.live.acting_tasks import BUNDLED, live_tasks, miniwob_episodes
 from seeact_offline.live.episode_results import STATE, EpisodeLine, LiveResults, report, summarise
@@ -54,7 +54,7 @@ from seeact_offline.recorder.script import TaskScript
 from seeact_offline.records import InputError, Model
 from seeact_offline.runs.ask import ask_a_person, ask_each, run_coroutine
 from seeact_offline.runs.config import SEEACT as SEEACT_AGENT
-from seeact_offline.runs.config import EvalConfig, names_options
+from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import Made, Manifest, RunFolder, worded
 from seeact_offline.runs.groundings import live_scores, open_strategy, without_ignored
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
@@ -95,7 +95,6 @@ class LiveRun:
         return sum(one.end == ERROR for one in self.episodes)
 
 
-@names_options
 def browse(
     source: str = BUNDLED, *, config: EvalConfig | None = None, seeds: int | None = None, max_steps: int | None = None,
     unaided: bool = False, allow_origins: Sequence[str] = (), browser: str | None = None, browser_options: BrowserOptions | None = None,
@@ -133,14 +132,14 @@ def browse(
     folder.check(manifest.identity)
     scores = live_scores(asked) if grounding.needs_ranking else None
     with folder.alone(), settings.spending(folder) as budget, _place(is_miniwob, pilot) as place:
-        agent = config.strategy_title
+        agent = config.find_strategy().title
         watch.note(f"{len(tasks)} tasks, agent {agent}, model {name or settings.name}, out {folder.path}")
         shared = EpisodeOptions(
             rules=rules, place=place, pilot=ORACLE if pilot == SUBMIT else pilot, helped=not unaided, seed=config.seed, top_k=config.top_k,
             needs_picture=grounding.form.image, allowed=allowed, deadline_s=deadline_s, keep_rows=keep_rows, confirm=confirm,
             ask_verdict=ask_verdict, browser=web, traces=folder.path / TRACES,
         )  # fmt: skip
-        speaker = partial(speaker_of, grounding, asked.strategy.turn2 is not None)
+        speaker = partial(speaker_of, grounding, asked.find_strategy().turn2 is not None)
         run = _Run(
             tasks, speaker, scores, settings, shared, path, watch, folder, manifest, budget, annotator, judged
         )  # fmt: skip
@@ -149,7 +148,7 @@ def browse(
 
 def _folder(source: str, config: EvalConfig, name: str | None) -> RunFolder:
     model, split = (name or model_name(config.model)).split("/")[-2:], [config.split] * (source != MINIWOB)
-    names = ["browse", Path(source).stem, *split, config.strategy_title, *model]
+    names = ["browse", Path(source).stem, *split, config.find_strategy().title, *model]
     return RunFolder(config.out or Path("runs") / "-".join(map(safe_name, names)))
 
 
@@ -215,7 +214,7 @@ def _manifest(
         own = {"tasks_digest": file_digest(Path(source))}
     asked = {"model": name} if name else settings.source.identity(settings.options)
     shown = {
-        "places": source, **({"seeds": n_seeds} if source == MINIWOB else {"split": config.split}), "agent": config.strategy_title, "model": name or settings.name, "seed": config.seed,
+        "places": source, **({"seeds": n_seeds} if source == MINIWOB else {"split": config.split}), "agent": config.find_strategy().title, "model": name or settings.name, "seed": config.seed,
         "limit": config.limit, **({} if config.sample is None else {"sample": config.sample}), **limits,
     }  # fmt: skip
     made = Made(

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from seeact_offline.agents import Act, Agent, Answer
+from seeact_offline.agents.gui_agent import AgentGrounding, landed, views_of
+from seeact_offline.agents.gui_agent import Target as AgentTarget
 from seeact_offline.agents.screens import Point, Size
 from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep
 from seeact_offline.grounding.conversation import Session
-from seeact_offline.grounding.gui_agent import AgentGrounding, landed, views_of
-from seeact_offline.grounding.gui_agent import Target as AgentTarget
 from seeact_offline.live.acting import Deed
 from seeact_offline.live.pages import PageView
 from seeact_offline.records import Box, Completion, Model, Request, StepError

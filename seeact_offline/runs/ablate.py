@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seeact_offline.agents import AGENTS
-from seeact_offline.grounding.strategies import find_strategy
+from seeact_offline.grounding.strategies import agents, find_strategy
 from seeact_offline.models.budget import Budget
 from seeact_offline.ranking import parts_of
 from seeact_offline.ranking.stage import extent, ranking_stage
@@ -56,7 +55,7 @@ AXES: dict[str, Axis] = {
     ),
     "ranker": Axis("ablate-ranker", ("ranker", "scores_digest"), ("ranker", "rankers")),
 }
-if OBSERVER not in AGENTS:
+if OBSERVER not in agents():
     # the annex of web agents was deleted
     del AXES["observation"]
 

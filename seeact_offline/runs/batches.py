@@ -130,7 +130,7 @@ def run_batch(
             raise InputError(name, sentence=f"`{name}` cannot be combined with `batch`; remove it")
     out = run_folder(config)
     model = model_settings(config, out)
-    if second := config.strategy.second_model(config.grounding_options):
+    if second := config.find_strategy().second_model(config.grounding_options):
         raise InputError(
             second.option, sentence=f"`batch` cannot ask the model of `{second.option}`; give a file of {second.option}"
         )

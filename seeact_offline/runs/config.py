@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
-from functools import wraps
-from inspect import Parameter, Signature, signature
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from seeact_offline.files.named import read_text
 from seeact_offline.files.options import (
@@ -20,14 +17,13 @@ from seeact_offline.files.options import (
     POSITIVE,
     SHARE,
     Number,
-    defaults_of,
     help_of,
     option,
     words_of,
 )
 from seeact_offline.grounding import MAX_SIDE
-from seeact_offline.grounding.strategies import UNGROUNDED, agents, find_strategy, groundings, own_options
-from seeact_offline.grounding.strategy import GROUPING_OPTIONS, Strategy
+from seeact_offline.grounding.strategies import STRATEGIES, UNGROUNDED, agents, find_strategy, groundings, own_options
+from seeact_offline.grounding.strategy import Strategy
 from seeact_offline.merging import RELEASED_SIZE
 from seeact_offline.models import ModelOptions, Price, usage
 from seeact_offline.models.parameters import read_model_args
@@ -35,8 +31,6 @@ from seeact_offline.models.prices import PriceTable, read_given
 from seeact_offline.ranking.stage import DATA, RANKING, RankConfig
 from seeact_offline.records import IMAGE_DETAILS, MERGE_RULES, ImageDetail, ImageFormat, InputError, MergeRule
 
-C = TypeVar("C")
-F = TypeVar("F", bound=Callable[..., Any])
 SEEACT = "seeact"
 """Names the agent that a grounding belongs to."""
 _MODEL = ModelOptions()
@@ -73,29 +67,16 @@ def _known_protocols() -> str:
     return f"{', '.join(PROTOCOLS)} or FILE.py:NAME"
 
 
-def _takes_own_options(config: type[C]) -> type[C]:
-    """Lets the class take the options that one grounding alone has like fields; they go to `grounding_options`."""
-    init: Any = config.__init__
-
-    @wraps(init)
-    def take(self: C, **options: Any) -> None:
-        known = {field.name for field in fields(self)}  # type: ignore[arg-type]
-        strategy = _strategy(options.get("agent", SEEACT), options.get("grounding", "choice"))
-        names = [name for name in options if name not in known and _is_own(name, strategy)]
-        own = {**options.pop("grounding_options", {}), **{name: options.pop(name) for name in names}}
-        init(self, **options, grounding_options=own)
-
-    config.__init__ = take  # type: ignore[method-assign, assignment]
-    return config
-
-
-@_takes_own_options
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvalConfig(RankConfig):
     """Everything that decides a run. The defaults run on the bundled sample, offline and without a key.
 
-    Options that one grounding alone has (`marks`, `coordinates`, ...) are taken like fields, and kept in `grounding_options`; a
-    grounding refuses those that it does not have.
+    Options that one grounding alone has (`marks`, `coordinates`, ...) are in `grounding_options`; `of` and `changed` take them like fields.
+    A grounding refuses those that it does not have.
+
+    >>> config = EvalConfig.of(grounding="annotation", marks="number")
+    >>> config.grounding_options, config.top_k
+    ({'marks': 'number'}, 50)
     """
 
     # fmt: off
@@ -143,7 +124,7 @@ class EvalConfig(RankConfig):
         group=QUESTIONS, choices=BATCHINGS,
     )
     grounding_options: Mapping[str, Any] = field(default_factory=dict)
-    """Options that the grounding alone has, by name; `changed` and `evaluate` take them like fields."""
+    """Options that the grounding alone has, by name."""
     ungrounded: bool = option(False, "ask turn 1 only, and score its operation and value", group=QUESTIONS, read=bool)
 
     model: Any = option(
@@ -259,7 +240,8 @@ class EvalConfig(RankConfig):
 
     def __post_init__(self) -> None:
         """Raises InputError for a value that a field cannot have."""
-        if self.grounding == UNGROUNDED or self.grounding in agents():
+        # an agent is no grounding; those of SeeAct are known without loading the agents
+        if self.grounding == UNGROUNDED or (self.grounding not in STRATEGIES and self.grounding in agents()):
             raise InputError("grounding", f"one of {', '.join(groundings())}", repr(self.grounding))
         find_strategy(self.grounding)
         if self.agent != SEEACT:
@@ -267,7 +249,7 @@ class EvalConfig(RankConfig):
         for name, words in words_of(EvalConfig).items():
             words.check(name, getattr(self, name))
         own = dict(self.grounding_options)
-        for named in self.strategy.options:
+        for named in self.find_strategy().options:
             # a text is read as the command does
             text = own.get(named.name)
             if isinstance(text, str) and named.read not in (str, bool):
@@ -300,6 +282,11 @@ class EvalConfig(RankConfig):
         cache = "off" if self.cache in (False, "off") else self.cache
         object.__setattr__(self, "cache", cache if cache in (None, "off") else Path(cache))
 
+    @classmethod
+    def of(cls, config: EvalConfig | None = None, **options: Any) -> EvalConfig:
+        """Makes a configuration of options, which win over those of `config`. Raises as `changed`."""
+        return (config or cls()).changed(**options)
+
     def changed(self, **options: Any) -> EvalConfig:
         """Sets some fields, or a grounding's own options, to other values. Raises InputError; TypeError for an unknown name."""
         known = {name.name for name in fields(self)}
@@ -323,20 +310,9 @@ class EvalConfig(RankConfig):
             return self.agent
         return UNGROUNDED if self.ungrounded else self.grounding
 
-    @property
-    def strategy(self) -> Strategy:
-        """The declaration of the grounding strategy. Raises InputError."""
+    def find_strategy(self) -> Strategy:
+        """Loads the declaration of the grounding strategy. Raises InputError."""
         return find_strategy(self.strategy_name)
-
-    @property
-    def strategy_title(self) -> str:
-        """The strategy as results name it. Raises InputError."""
-        return self.strategy.label or self.strategy.name
-
-    @property
-    def ignored(self) -> list[str]:
-        """Grouping options that the strategy ignores."""
-        return [name for name in GROUPING_OPTIONS if name not in self.strategy.grouping_options]
 
     @property
     def task_ids(self) -> tuple[str, ...] | None:
@@ -348,29 +324,12 @@ REFUSABLE = frozenset(name for name, words in words_of(EvalConfig).items() if wo
 """Fields that servers may refuse."""
 
 
-def names_options(function: F) -> F:
-    """Gives a function of `**options` a signature that names every field of `EvalConfig`, and every option of a grounding, with
-    its type and default, and a docstring that says what each is."""
-    given = signature(function)
-    named = [one for one in given.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
-    defaults, words = defaults_of(EvalConfig), words_of(EvalConfig)
-    for one in (known for known in fields(EvalConfig) if known.name not in given.parameters):
-        named.append(Parameter(one.name, Parameter.KEYWORD_ONLY, default=defaults[one.name], annotation=one.type))
-    helps = [f"{name}: {help_of(EvalConfig, name).replace('{known}', str(words[name].metavar))}" for name in words]
-    function.__doc__ = "\n    ".join([f"{(function.__doc__ or '').rstrip()}\n\n    Options:", *helps])
-    function.__signature__ = _EvalSignature(named, return_annotation=given.return_annotation)  # type: ignore[attr-defined]
-    return function
-
-
-class _EvalSignature(Signature):
-    """A signature that also names the groundings' own options. They are looked up when somebody reads it, as that loads all groundings."""
-
-    __slots__ = ()
-
-    @property
-    def parameters(self) -> MappingProxyType[str, Parameter]:
-        own = {name: Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Any) for name in own_options()}
-        return MappingProxyType({**super().parameters, **own})
+def options_in_words() -> str:
+    """Lists every option of a run with its meaning, for the docstring of `evaluate`."""
+    helps = [(name, help_of(EvalConfig, name), words.metavar) for name, words in words_of(EvalConfig).items()]
+    return "\n".join(
+        ["    Options:", *(f"    {name}: {text.replace('{known}', str(known))}" for name, text, known in helps)]
+    )
 
 
 def _strategy(agent: str, grounding: str) -> Strategy:

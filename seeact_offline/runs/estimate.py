@@ -41,7 +41,7 @@ from seeact_offline.records import (
 )
 from seeact_offline.runs.ask import ask_each, predict, run_coroutine
 from seeact_offline.runs.collecting import rare_collections
-from seeact_offline.runs.config import EvalConfig, names_options
+from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.model_settings import ModelSettings
 from seeact_offline.runs.open import OpenRun, open_run
 from seeact_offline.runs.plan import Amount, Assumptions, Estimate, SecondModel
@@ -60,7 +60,6 @@ TOKENS_A_WORD, TOKENS_A_WORD_OF_MARKUP = 1.0, 0.955
 """Tokens in o200k_base, as measured on 402 prompts (docs/cost.md)."""
 
 
-@names_options
 def dry_run(
     config: EvalConfig | None = None,
     *,
@@ -76,7 +75,7 @@ def dry_run(
     one of `local_tokenizer`. Raises InputError as `evaluate` does; a missing API key is no error.
     """
     watch = watch or Watch()
-    return estimate(open_run((config or EvalConfig()).changed(**options), watch), watch, assumed, tokenizer)
+    return estimate(open_run(EvalConfig.of(config, **options), watch), watch, assumed, tokenizer)
 
 
 def estimate(

@@ -16,7 +16,7 @@ from seeact_offline.ranking.stage import extent
 from seeact_offline.records import Model, Prediction, Step
 from seeact_offline.runs.ask import RunState, StepAnswer, ask_step, ask_steps, run_coroutine
 from seeact_offline.runs.collecting import rare_collections
-from seeact_offline.runs.config import EvalConfig, names_options
+from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.costs import paid_cost, run_cost
 from seeact_offline.runs.engines import ASKING_ENGINES, AskTask
 from seeact_offline.runs.model_settings import replies_of
@@ -28,7 +28,6 @@ from seeact_offline.scoring.report import counted, replies_in_words, report
 from seeact_offline.scoring.results import assemble
 
 
-@names_options
 def evaluate(config: EvalConfig | None = None, *, watch: Watch | None = None, **options: Any) -> Run:
     """Runs a model over the steps of a split and scores it, as the command `eval` does; the run is in its `out` folder.
 
@@ -38,7 +37,7 @@ def evaluate(config: EvalConfig | None = None, *, watch: Watch | None = None, **
     Raises InputError for what cannot be used. A step that fails is a counted failure of the results, never an exception.
     """
     watch = watch or Watch()
-    run = open_run((config or EvalConfig()).changed(**options), watch)
+    run = open_run(EvalConfig.of(config, **options), watch)
     run.folder.check(run.manifest.identity)
     with run.folder.alone(), run.model.spending(run.folder) as budget, rare_collections():
         return _evaluate(run, budget, watch)

@@ -66,8 +66,9 @@ class OpenedStrategy:
 def open_strategy(config: EvalConfig, order: Order | None = None, is_live: bool = False) -> OpenedStrategy:
     """`is_live`: a second turn offers the actions of a live page too. Raises InputError for an option that the strategy does not use, or
     that another one rules out."""
-    strategy, title = config.strategy, config.strategy_title
-    for name in config.ignored:
+    strategy = config.find_strategy()
+    title = strategy.title
+    for name in strategy.ignored_options:
         if getattr(config, name) != GROUPING[name]:
             raise UnusedOption(name, f"grounding {title}", str(getattr(config, name)))
     _check(config, strategy)
@@ -100,7 +101,7 @@ def open_strategy(config: EvalConfig, order: Order | None = None, is_live: bool 
 
 def check_pages(config: EvalConfig, split: Split) -> None:
     """Raises InputError for a split without pages where the strategy needs them, or is to be told without a picture."""
-    if config.strategy.needs_page or config.no_image:
+    if config.find_strategy().needs_page or config.no_image:
         name, title = ("agent", config.agent) if config.agent != SEEACT else ("grounding", config.grounding)
         split.check_pages(name, "`no_image`" if config.no_image else f"`{name}` {title}")
 
@@ -120,7 +121,7 @@ def live_scores(config: EvalConfig) -> Scores:
 
 def without_ignored(config: EvalConfig) -> EvalConfig:
     """The configuration with the options that its strategy ignores reset to their defaults."""
-    return replace(config, **{name: GROUPING[name] for name in config.ignored})
+    return replace(config, **{name: GROUPING[name] for name in config.find_strategy().ignored_options})
 
 
 def _check(config: EvalConfig, strategy: Strategy) -> None:

@@ -158,7 +158,7 @@ def model_settings(config: EvalConfig, folder: RunFolder) -> ModelSettings:
 
 def _grounder(config: EvalConfig, folder: RunFolder) -> ModelSettings | None:
     """The second model, asked with the options of the first on its own server. Raises InputError."""
-    named = config.strategy.second_model(config.grounding_options)
+    named = config.find_strategy().second_model(config.grounding_options)
     if named is None:
         if config.grounder is None:
             return None

@@ -120,7 +120,7 @@ class OpenRun:
 
 def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
     """Raises InputError for a field that cannot be used."""
-    protocol = find_protocol(config.protocol or config.strategy.protocol, grounded=not config.ungrounded)
+    protocol = find_protocol(config.protocol or config.find_strategy().protocol, grounded=not config.ungrounded)
     opened = open_strategy(config)
     source = opened.reply_source
     folder = run_folder(config, source.model if source else None)
@@ -168,7 +168,7 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
         asking=asking,
         flagged=_flagged(config, split),
         predict_only=config.predict_only,
-        estimate_remark=config.strategy.estimate_remark,
+        estimate_remark=config.find_strategy().estimate_remark,
     )
 
 
@@ -179,7 +179,11 @@ def run_folder(config: EvalConfig, model: str | None = None, what: str | None = 
     """
     if config.out is not None:
         return RunFolder(config.out)
-    names = [Path(dataset_name(config.dataset)).name, canonical_split(config.split), what or config.strategy_title]
+    names = [
+        Path(dataset_name(config.dataset)).name,
+        canonical_split(config.split),
+        what or config.find_strategy().title,
+    ]
     names += (model or model_name(config.model)).split("/")[-2:]
     return RunFolder(Path("runs") / "-".join(map(safe_name, names)))
 

@@ -6,12 +6,11 @@ from typing import Any
 
 from seeact_offline.grounding.conversation import Question
 from seeact_offline.records import Step
-from seeact_offline.runs.config import EvalConfig, names_options
+from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import live_scores, open_strategy
 from seeact_offline.runs.prepare import prepare
 
 
-@names_options
 def questions(step: Step, config: EvalConfig | None = None, **options: Any) -> list[Question]:
     """The first questions of a step, one a group: texts of their turns, pictures, and what is offered.
 
@@ -22,7 +21,7 @@ def questions(step: Step, config: EvalConfig | None = None, **options: Any) -> l
     >>> len(question.turns), "one-way business class flight" in question.turns[0]
     (2, True)
     """
-    config = (config or EvalConfig()).changed(**options)
+    config = EvalConfig.of(config, **options)
     grounding = open_strategy(config).grounding
     scores = live_scores(config) if grounding.needs_ranking else None
     return grounding.questions(prepare(step, scores, config.top_k, grounding.form.image))

@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from seeact_offline.files.extensions import Doors
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.table import Table
 from seeact_offline.files.whole import replace_text
@@ -29,11 +30,11 @@ from seeact_offline.scoring.also_right import read_also_right, with_also_right
 from seeact_offline.scoring.answers import Answers
 from seeact_offline.scoring.delta import delta, delta_tables
 from seeact_offline.scoring.human_causes import AnswerId, HumanCause, read_causes
-from seeact_offline.scoring.importers import notes as notes_of_imports
 from seeact_offline.scoring.protocols import Protocol, find_protocol, recorded_protocol
 from seeact_offline.scoring.report import NO_PREDICTION, report
 from seeact_offline.scoring.results import ScoringOutput, assemble
 
+NOTES_OF_IMPORTS = Doors({"notes": "seeact_offline.importers:notes"})
 IMPORT_NOTES = "import_notes"
 """The setting of an imported run that counts what was left out of it; results have it among their notes."""
 
@@ -119,7 +120,8 @@ class FinishedRun:
 
 def meanings(settings: Mapping[str, Any]) -> dict[str, str]:
     """The meaning of each note of a run, asked here or imported. `settings`: as results or a manifest have them."""
-    return notes_of_imports() | notes_of_strategies(str(settings.get("agent", settings["grounding"])))
+    imports = NOTES_OF_IMPORTS["notes"]() if settings.get("format") and "notes" in NOTES_OF_IMPORTS else {}
+    return imports | notes_of_strategies(str(settings.get("agent", settings["grounding"])))
 
 
 def report_of(made: ScoringOutput, finished: FinishedRun) -> str:

@@ -136,4 +136,4 @@ class ImproveConfig:
             usual["model_args"] = {"batch_size": self.together}
         if self.thoughts is not None and more.get("split", "train") == "train":
             usual["thoughts"] = self.thoughts
-        return EvalConfig(**{**usual, **more})
+        return EvalConfig.of(**{**usual, **more})

@@ -20,12 +20,12 @@ from typing import Any
 
 from seeact_offline.agents import Act, Agent, Answer, Unreadable
 from seeact_offline.agents.acts import MissingPart
+from seeact_offline.agents.gui_agent import agent_reply
 from seeact_offline.agents.history import IMAGE, OBSERVATION, OPEN_OBSERVATION, clip, clip_open
 from seeact_offline.agents.screens import Shown
 from seeact_offline.files.digest import file_digest
 from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.conversation import PastQuestion, Question, Session, in_thread, nonzero_notes
-from seeact_offline.grounding.gui_agent import agent_reply
 from seeact_offline.grounding.oracle import PREDICTIONS
 from seeact_offline.grounding.strategy import (
     STRICT_READING,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from seeact_offline.agents import Agent, Answer
-from seeact_offline.grounding.gui_agent import landed, list_of_entry
+from seeact_offline.agents.gui_agent import landed, list_of_entry
 from seeact_offline.grounding.pixel import elements
 from seeact_offline.pages.pointing import element_at
 from seeact_offline.records import Message

@@ -34,7 +34,7 @@ def judged(sample: Sample, tmp_path: Path) -> Path:
 
 def planned(sample: Sample, out: Path, **options: object) -> Path:
     return so.evaluate(
-        without_ignored(EvalConfig(dataset=sample.dataset, scores=sample.scores, out=out, **SMALL | options)),
+        without_ignored(EvalConfig.of(dataset=sample.dataset, scores=sample.scores, out=out, **SMALL | options)),
         model=planner,
     ).path
 

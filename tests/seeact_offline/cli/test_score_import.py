@@ -16,8 +16,8 @@ from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.pages.search import descriptions
 from seeact_offline.records import Step
 from tests.seeact_offline.conftest import Cli, Sample, contents, read_json, read_lines
-from tests.seeact_offline.scoring.importers.files import write_lines
-from tests.seeact_offline.scoring.importers.test_uground import ANSWER, PLAN, SAMPLE
+from tests.seeact_offline.importers.files import write_lines
+from tests.seeact_offline.importers.test_uground import ANSWER, PLAN, SAMPLE
 
 RUN = ["manifest.json", "predictions.jsonl", "report.md", "results.json", "steps.jsonl", "targets.jsonl"]
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from seeact_offline.agents import find_agent
+from seeact_offline.agents.reply_pictures import shown_of
 from seeact_offline.dataset import load_steps
 from seeact_offline.records import Step
 from seeact_offline.runs.prepare import picture_size
-from seeact_offline.scoring.importers.raw_replies import shown_of
 from tests.chat_server import Answer, ChatServer
 from tests.seeact_offline.conftest import Cli, Outcome, Sample, read_json
 

@@ -22,7 +22,7 @@ class Unasked(Model):
 def act(script: Path, out: Path, unaided: bool = False, **options: Any) -> None:
     browse(
         str(script),
-        config=EvalConfig(**{"agent": "qwen2.5-vl", "model": Unasked(), "out": out, **options}),
+        config=EvalConfig.of(**{"agent": "qwen2.5-vl", "model": Unasked(), "out": out, **options}),
         unaided=unaided,
     )
 

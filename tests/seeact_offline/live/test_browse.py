@@ -47,7 +47,9 @@ END = call(action="terminate", status="success")
 
 def run(script: Path, out: Path, model: Any, agent: str = "qwen2.5-vl", **more: Any) -> LiveRun:
     options = {name: more.pop(name) for name in ("max_steps", "unaided", "keep_rows", "deadline_s") if name in more}
-    return browse(str(script), config=EvalConfig(agent=agent, model=model, out=out, concurrency=1, **more), **options)
+    return browse(
+        str(script), config=EvalConfig.of(agent=agent, model=model, out=out, concurrency=1, **more), **options
+    )
 
 
 def trajectory(found: LiveRun) -> list[str]:

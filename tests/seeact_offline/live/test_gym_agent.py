@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from seeact_offline.grounding.gui_agent import AgentGrounding
+from seeact_offline.agents.gui_agent import AgentGrounding
 from seeact_offline.live.acting import ActFailed, Deed
 from seeact_offline.live.gym_agent import GymAgentArgs, gym_agent_args
 from seeact_offline.live.gym_pages import SELECT_ALL, GymPage, calls, page_of_observation, task_of

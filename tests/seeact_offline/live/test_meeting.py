@@ -217,11 +217,11 @@ class _Moving(Place):
 
 
 def play(browser: tuple[Any, str], task: TaskScript, model: Scripted, **options: Any) -> Episode:
-    config, place = EvalConfig(model=model, **options), _Moving(browser[1])
+    config, place = EvalConfig.of(model=model, **options), _Moving(browser[1])
     grounding, _ = acting_grounding(config)
     shared = EpisodeOptions(rules_of(config), place, needs_picture=grounding.form.image)
     return run_episode(
-        task, lambda start: browser[0], lambda: speaker_of(grounding, config.strategy.turn2 is not None),
+        task, lambda start: browser[0], lambda: speaker_of(grounding, config.find_strategy().turn2 is not None),
         live_scores(config) if grounding.needs_ranking else None, model, place.ask, shared,
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from seeact_offline.grounding.gui_agent import AgentGrounding
+from seeact_offline.agents.gui_agent import AgentGrounding
 from seeact_offline.models import ModelOptions, find_model
 from seeact_offline.models.hf_loading import LoadingOptions, load_processor
 from seeact_offline.models.hf_prompts import Prompt, PromptEncoder, Turn

@@ -81,7 +81,7 @@ def grounding(name: str) -> Grounding:
         answers = {step.key: PersonAnswer(None, "CLICK") for step in steps()[1:]}
         return OracleGrounding(open_pack("seeact", "oracle"), None, answers)
     grouped = {"group_size": 11} if STRATEGIES[name].is_grouped else {}
-    return open_strategy(EvalConfig(grounding=name, **grouped)).grounding
+    return open_strategy(EvalConfig.of(grounding=name, **grouped)).grounding
 
 
 def summary(name: str, model: Model) -> tuple[list[StepAnswer], Summary]:

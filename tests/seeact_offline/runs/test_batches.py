@@ -61,7 +61,7 @@ def config(sample: Sample, base_url: str | None, out: str, **options: Any) -> Ev
         "dataset": sample.dataset, "scores": sample.scores, "split": "cross_task", "top_k": 10, "group_size": 4,
         "model": "openai/m", "base_url": base_url, "cache": "off", "price": so.models.Price(1, 2), "ask_equal": True, "out": Path(out),
     }  # fmt: skip
-    return without_ignored(EvalConfig(**(given | options)))
+    return without_ignored(EvalConfig.of(**(given | options)))
 
 
 @pytest.fixture

@@ -504,6 +504,6 @@ def test_a_wrong_name_says_which_one_was_meant(wrong: str, said: str) -> None:
 
 
 def test_an_option_of_one_grounding_is_taken_like_a_field() -> None:
-    config = so.EvalConfig(grounding="annotation", marks="number")
-    assert config == so.EvalConfig().changed(grounding="annotation", marks="number")
+    config = so.EvalConfig.of(grounding="annotation", marks="number")
+    assert config == so.EvalConfig(grounding="annotation", grounding_options={"marks": "number"})
     assert config.own("marks") == "number"

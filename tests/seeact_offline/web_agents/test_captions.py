@@ -75,7 +75,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_ablation_captions_the_rows_that_show_captions(pages: Path, tmp_path: Path) -> None:
     """The second model was once that of the first row in every row: none, where the first shows no captions."""
     with ChatServer(answering()) as server:
-        config = EvalConfig(
+        config = EvalConfig.of(
             dataset=pages, split="cross_domain", model="openai/main", base_url=server.base_url, out=tmp_path / "run",
             captions="openai/small", captions_base_url=server.base_url,
         )  # fmt: skip
@@ -204,7 +204,7 @@ def test_an_estimate_counts_the_captions_and_finds_the_replies_that_are_kept(pag
 
 def test_an_estimate_of_an_ablation_counts_the_captions_of_its_rows_once(pages: Path, tmp_path: Path) -> None:
     with ChatServer(answering()) as server:
-        config = EvalConfig(
+        config = EvalConfig.of(
             dataset=pages, split="cross_domain", model="openai/main", base_url=server.base_url, out=tmp_path / "run",
             captions="openai/small", captions_base_url=server.base_url,
         )  # fmt: skip

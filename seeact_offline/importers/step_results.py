@@ -17,9 +17,9 @@ from typing import Any
 from seeact_offline.agents import GUI_MODELS
 from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.files.named import LARGE, read_named
-from seeact_offline.scoring.importers.importer import ImportedAnswers, Importer, Problem, Source, WrongFormat
-from seeact_offline.scoring.importers.raw_replies import answer_to
-from seeact_offline.scoring.importers.reading import SourceRow, SourceRows, decoded, text
+from seeact_offline.importers.importer import ImportedAnswers, Importer, Problem, Source, WrongFormat
+from seeact_offline.importers.raw_replies import answer_to
+from seeact_offline.importers.reading import SourceRow, SourceRows, decoded, text
 
 REPLIES = {"seeclick": ("sentence", "pred"), "showui": ("sentence",)}
 """Format -> the names of its replies."""

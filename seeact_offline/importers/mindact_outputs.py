@@ -14,10 +14,10 @@ from typing import Any
 
 from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.files.named import LARGE, read_named
+from seeact_offline.importers.importer import Answer, ImportedAnswers, Importer, Problem, Source, WrongFormat
+from seeact_offline.importers.reading import decoded, text
 from seeact_offline.records import InputError, Prediction, Reply, Truth
 from seeact_offline.replies.elimination_answer import BEYOND, Layout, parse_multichoice_reply
-from seeact_offline.scoring.importers.importer import Answer, ImportedAnswers, Importer, Problem, Source, WrongFormat
-from seeact_offline.scoring.importers.reading import decoded, text
 
 TOP_K = 50
 """The default where the file's name gives none."""

@@ -13,11 +13,16 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from seeact_offline.agents import Answer, find_agent
+from seeact_offline.agents.better_reading import geometry_of
+from seeact_offline.agents.gui_agent import landed
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.files.digest import file_digest
 from seeact_offline.grounding.attributes import match_notes, page_search
-from seeact_offline.grounding.gui_agent import landed
 from seeact_offline.grounding.strategies import UNGROUNDED
+from seeact_offline.importers import IMPORTERS, check_exists, looks_like, read
+from seeact_offline.importers import notes as meanings
+from seeact_offline.importers.answer_table import doubt
+from seeact_offline.importers.importer import ImportedAnswers, Importer, Problem, Source
 from seeact_offline.merging import merge
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.pointing import element_at
@@ -25,14 +30,9 @@ from seeact_offline.records import OPERATIONS, Box, InputError, Prediction, RowE
 from seeact_offline.replies import parse_grounding_reply
 from seeact_offline.runs.folder import Manifest, RunFolder, read_manifest
 from seeact_offline.runs.prepare import target_of
-from seeact_offline.runs.reading_hints import geometry_of
 from seeact_offline.runs.rescoring import IMPORT_NOTES, FinishedRun, report_of
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
-from seeact_offline.scoring.importers import IMPORTERS, check_exists, looks_like, read
-from seeact_offline.scoring.importers import notes as meanings
-from seeact_offline.scoring.importers.answer_table import doubt
-from seeact_offline.scoring.importers.importer import ImportedAnswers, Importer, Problem, Source
 from seeact_offline.scoring.protocols import find_protocol
 from seeact_offline.scoring.report import counted
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from seeact_offline.records import InputError
-from tests.seeact_offline.scoring.importers.files import problems, read_as, said, write_lines
+from tests.seeact_offline.importers.files import problems, read_as, said, write_lines
 
 
 def csv_file(tmp_path: Path, text: str) -> Path:

@@ -10,9 +10,9 @@ from functools import cache
 import pytest
 
 from seeact_offline.agents import find_agent
+from seeact_offline.agents.frame_fit import WrittenPlace, better_frame
 from seeact_offline.agents.screens import Point, Shown
 from seeact_offline.dataset import open_split
-from seeact_offline.runs.frame_fit import WrittenPlace, better_frame
 from tests.right_answers import right_replies
 
 right = cache(right_replies)

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seeact_offline.importers.importer import ImportedAnswers
 from seeact_offline.records import Box, InputError
-from seeact_offline.scoring.importers.importer import ImportedAnswers
 from seeact_offline.scoring.protocols import find_protocol
 from seeact_offline.scoring.step_scores import summarise
 from tests.conftest import SHARED_DATA
 from tests.reference import uground as reference
-from tests.seeact_offline.scoring.importers.files import problems, read_as, write_lines
+from tests.seeact_offline.importers.files import problems, read_as, write_lines
 
 SAMPLE = {
     "annotation_id": "t", "action_uid": "a", "website": "w", "domain": "d", "operation": "TYPE", "value": "10203",

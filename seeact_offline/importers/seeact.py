@@ -18,12 +18,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.files.formats import FormatError, read_json
+from seeact_offline.files.formats import FormatError, as_number, read_json
+from seeact_offline.importers.importer import Answer, ImportedAnswers, Importer, Problem, Source, WrongFormat
+from seeact_offline.importers.reading import SourceRow, SourceRows, json_rows, step_of, text
 from seeact_offline.merging import merge
 from seeact_offline.records import InputError, MergeRule, Prediction, Reply, Truth, letter
 from seeact_offline.replies import parse_grounding_reply
-from seeact_offline.scoring.importers.importer import Answer, ImportedAnswers, Importer, Problem, Source, WrongFormat
-from seeact_offline.scoring.importers.reading import SourceRow, SourceRows, json_rows, number, step_of, text
 
 QUERIES = "queries.jsonl"
 MERGE: MergeRule = "first"
@@ -160,7 +160,7 @@ def _answered(rows: Sequence[SourceRow], n_groups: int) -> tuple[dict[int, Sourc
     found: dict[int, SourceRow] = {}
     problems = []
     for row in rows:
-        group = number(row.values.get("multichoice_id"))
+        group = as_number(row.values.get("multichoice_id"))
         if group is None or not _texts(row):
             problems.append(Problem("bad_row", row.where))
         elif group not in range(n_groups):
@@ -204,7 +204,7 @@ def _ranked(queries: Sequence[SourceRow], offered: Sequence[str]) -> tuple[str, 
         for name in ("pos_candidates", "neg_candidates"):
             for one in query.values.get(name) or ():
                 candidate = _candidate(one)
-                rank = number(candidate.get("rank"))
+                rank = as_number(candidate.get("rank"))
                 if rank is not None:
                     ranks[text(candidate.get("backend_node_id"))] = rank
     several = tuple(dict.fromkeys(offered))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from seeact_offline.records import InputError
-from tests.seeact_offline.scoring.importers.files import problems, read_as, said, write_lines
+from tests.seeact_offline.importers.files import problems, read_as, said, write_lines
 
 STEP = {"annotation_id": "t", "action_uid": "a", "confirmed_task": "x"}
 

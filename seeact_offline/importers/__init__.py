@@ -12,9 +12,9 @@ from typing import Any
 
 from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.files.named import UTF_16, open_regular
+from seeact_offline.importers import answer_table, mindact_outputs, raw_replies, seeact, step_results, uground
+from seeact_offline.importers.importer import NOTES, ImportedAnswers, Importer, Source, WrongFormat
 from seeact_offline.records import InputError
-from seeact_offline.scoring.importers import answer_table, mindact_outputs, raw_replies, seeact, step_results, uground
-from seeact_offline.scoring.importers.importer import NOTES, ImportedAnswers, Importer, Source, WrongFormat
 
 IMPORTERS: dict[str, Importer] = {
     "seeact": seeact.IMPORTER,

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from seeact_offline.scoring.importers import IMPORTERS, looks_like, notes
-from tests.seeact_offline.scoring.importers import test_seeact, test_uground
-from tests.seeact_offline.scoring.importers.files import write_lines
+from seeact_offline.importers import IMPORTERS, looks_like, notes
+from tests.seeact_offline.importers import test_seeact, test_uground
+from tests.seeact_offline.importers.files import write_lines
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from seeact_offline.agents import GROUNDERS, GUI_MODELS, Agent
+from seeact_offline.agents.agent_fit import AgentFits, RawReply, agent_fits
+from seeact_offline.agents.reply_pictures import shown_of
 from seeact_offline.dataset import load_steps
+from seeact_offline.importers.reply_files import fit_file
 from seeact_offline.pages.pointing import visible_centre
 from seeact_offline.records import InputError, Step
-from seeact_offline.runs.agent_fit import AgentFits, RawReply, agent_fits, fit_file
 from seeact_offline.runs.prepare import picture_size
-from seeact_offline.scoring.importers.raw_replies import shown_of
 
 AGENTS: Mapping[str, Agent] = {name: known[name] for known in (GUI_MODELS, GROUNDERS) for name in known}
 WRAPPINGS = {

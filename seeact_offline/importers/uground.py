@@ -10,19 +10,19 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from seeact_offline.records import Box, Operation, Prediction, StepKey, Truth
-from seeact_offline.scoring.importers.importer import ImportedAnswers, Importer, Problem, Source, WrongFormat
-from seeact_offline.scoring.importers.reading import (
+from seeact_offline.files.formats import as_number
+from seeact_offline.importers.importer import ImportedAnswers, Importer, Problem, Source, WrongFormat
+from seeact_offline.importers.reading import (
     SourceRow,
     SourceRows,
     box,
     is_finite,
     json_rows,
-    number,
     numbers,
     step_of,
     text,
 )
+from seeact_offline.records import Box, Operation, Prediction, StepKey, Truth
 
 SPLITS = {"task": "cross_task", "website": "cross_website", "domain": "cross_domain"}
 """The samples' names of splits, with ours."""
@@ -211,7 +211,7 @@ def place(answer: Values) -> Place:
     found = numbers(answer["output"])
     if found is None or len(found) not in (0, 2):
         return Place(failure="unreadable_output", detail=f"expected x and y, got {answer['output']!r:.80}")
-    scale = number(answer.get("scale"))
+    scale = as_number(answer.get("scale"))
     if scale is None or not is_finite((scale,)) or scale <= 0:
         return Place(failure="bad_scale", detail=f"expected a number above 0, got {answer.get('scale')!r:.80}")
     if not is_finite(found):
@@ -227,12 +227,12 @@ def boxes(value: object) -> tuple[Box, ...]:
 
 
 def _is_many(value: list[Any]) -> bool:
-    return not (len(value) == 4 and all(number(one) is not None for one in value))
+    return not (len(value) == 4 and all(as_number(one) is not None for one in value))
 
 
 def _length(sample: Values) -> int:
     """Actions of the task; 0 where the row does not say. The last row of a task decides."""
-    length = number(sample.get("total_steps"))
+    length = as_number(sample.get("total_steps"))
     return int(length) if length is not None and 0 < length < 1e6 else 0
 
 

@@ -11,14 +11,12 @@ from typing import Any
 
 from seeact_offline.agents import Agent, Unreadable, find_agent
 from seeact_offline.agents import Answer as AgentAnswer
-from seeact_offline.agents.screens import Rectangle, Shown
+from seeact_offline.agents.reply_pictures import PARTS, SIZES, shown_of
+from seeact_offline.importers.answer_table import IDS, table_rows
+from seeact_offline.importers.importer import Answer, ImportedAnswers, Importer, Problem, Source, WrongFormat
+from seeact_offline.importers.reading import reply_text
 from seeact_offline.records import InputError, Prediction, Reply, Truth
-from seeact_offline.scoring.importers.answer_table import IDS, table_rows
-from seeact_offline.scoring.importers.importer import Answer, ImportedAnswers, Importer, Problem, Source, WrongFormat
-from seeact_offline.scoring.importers.reading import number, reply_text
 
-SIZES = ("width", "height")
-PARTS = ("left", "top", "right", "bottom")
 NOTES = {
     "bad_geometry": "sizes or parts of the page that are no numbers; taken as the agent's own rule makes them",
     "no_offset": "replies to a part of the page that do not say which; read as if the picture began at the page's top",
@@ -74,41 +72,6 @@ def answer_to(reply: str, agent: Agent, geometry: Mapping[str, Any], strict: boo
         )
 
     return answer
-
-
-def shown_of(
-    values: Mapping[str, Any], agent: Agent, page: tuple[int, int] | None
-) -> tuple[Shown, tuple[tuple[str, int], ...]]:
-    """Returns the picture that the reply is about, and counts of what is odd about it."""
-    page = page or (1000, 1000)
-    sent, part = _numbers(values, SIZES), _numbers(values, PARTS)
-    given = {name for name in (*SIZES, *PARTS) if values.get(name) not in (None, "")}
-    # blocks and windows begin at the left
-    corner = _numbers(values if "left" in given else {**values, "left": 0}, PARTS[:2])
-    is_bad = (given & {*SIZES} and sent is None) or (given & {*PARTS} and part is None and corner is None)
-    notes = ["bad_geometry"] if is_bad else []
-    if part is None and corner is not None:
-        width, height = sent or (page[0] - corner[0], page[1] - corner[1])
-        part = (*corner, corner[0] + width, corner[1] + height)
-    if part is None and agent.view.part != "page":
-        notes.append("no_offset")
-        part = (0, 0, *(sent or page))
-    rectangle: Rectangle = (0, 0, *page) if part is None else (part[0], part[1], part[2], part[3])
-    if rectangle[2] <= rectangle[0] or rectangle[3] <= rectangle[1]:
-        rectangle, notes = (0, 0, *page), ["bad_geometry"]
-    size = (rectangle[2] - rectangle[0], rectangle[3] - rectangle[1])
-    try:
-        shown = Shown(page, (sent[0], sent[1]) if sent else agent.view.resize.apply(size), rectangle)
-    except ValueError:
-        shown = Shown(page, size, rectangle)
-    return shown, tuple((name, 1) for name in notes)
-
-
-def _numbers(values: Mapping[str, Any], names: tuple[str, ...]) -> tuple[int, ...] | None:
-    """The whole numbers of these columns; None where one is missing or is no number."""
-    found = [number(values.get(name)) for name in names]
-    known = [int(one) for one in found if one is not None and 0 <= one < 1_000_000]
-    return tuple(known) if len(known) == len(names) and (names != SIZES or min(known) > 0) else None
 
 
 IMPORTER = Importer(

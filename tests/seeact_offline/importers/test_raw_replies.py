@@ -14,13 +14,13 @@ from PIL import Image
 
 import seeact_offline as so
 from seeact_offline.agents import AGENTS
+from seeact_offline.importers.importing import ImportedRun, ImportFiles, import_run
+from seeact_offline.importers.reading import reply_text
 from seeact_offline.records import InputError, Step, StepKey
 from seeact_offline.runs.batches import run_batch
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.groundings import without_ignored
-from seeact_offline.runs.importing import ImportedRun, ImportFiles, import_run
 from seeact_offline.sample import DATA
-from seeact_offline.scoring.importers.reading import reply_text
 
 
 def written(path: Path, rows: list[dict[str, Any]]) -> ImportFiles:
@@ -103,7 +103,7 @@ def test_exported_requests_are_answered_elsewhere_and_scored_from_a_file(dataset
     first = {"dataset": dataset, "agent": agent, "split": "cross_website", "limit": 3}
     oracle = so.evaluate(model="builtin/oracle", out=tmp_path / "oracle", **first)
     said = {prediction.key: prediction.groups[-1] for prediction in oracle.predictions()}
-    config = EvalConfig(
+    config = EvalConfig.of(
         model="openai/m", base_url="http://localhost:9/v1", cache="off", out=tmp_path / "asked", **first
     )
     (file,) = run_batch(without_ignored(config), "export", tmp_path / "batches").files

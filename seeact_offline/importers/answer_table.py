@@ -10,10 +10,9 @@ import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from seeact_offline.files.formats import FormatError, read_json
-from seeact_offline.records import OPERATIONS, Prediction, Truth
-from seeact_offline.scoring.importers.importer import Answer, ImportedAnswers, Importer, Problem, Source, WrongFormat
-from seeact_offline.scoring.importers.reading import (
+from seeact_offline.files.formats import FormatError, as_number, read_json
+from seeact_offline.importers.importer import Answer, ImportedAnswers, Importer, Problem, Source, WrongFormat
+from seeact_offline.importers.reading import (
     SourceRow,
     SourceRows,
     TextLine,
@@ -21,11 +20,11 @@ from seeact_offline.scoring.importers.reading import (
     is_finite,
     json_rows,
     lines,
-    number,
     numbers,
     step_of,
     text,
 )
+from seeact_offline.records import OPERATIONS, Prediction, Truth
 
 IDS = ("annotation_id", "action_uid")
 PLACES = ("element_id", "point", "x", "y", "box")
@@ -187,7 +186,7 @@ def _point(values: Mapping[str, Any]) -> tuple[tuple[float, float] | None, bool]
     given = [values.get("x"), values.get("y")]
     if all(one in (None, "") for one in given):
         return None, False
-    x, y = map(number, given)
+    x, y = map(as_number, given)
     if x is None or y is None or not is_finite((x, y)):
         return None, True
     return (x, y), False

@@ -12,8 +12,8 @@ import pytest
 
 import seeact_offline as so
 from seeact_offline.agents import AGENTS, GUI_MODELS
+from seeact_offline.agents.gui_agent import AgentGrounding
 from seeact_offline.grounding import PreparedStep
-from seeact_offline.grounding.gui_agent import AgentGrounding
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from seeact_offline.records import InputError, Prediction
-from tests.seeact_offline.scoring.importers.files import problems, read_as, said
+from tests.seeact_offline.importers.files import problems, read_as, said
 
 
 def written(tmp_path: Path, entries: object, name: str = "test_task_outputs_top50.json") -> Path:

@@ -9,10 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from seeact_offline.files.formats import FormatError, read_json
+from seeact_offline.files.formats import FormatError, as_number, read_json
 from seeact_offline.files.named import LARGE, read_named
+from seeact_offline.importers.importer import Problem, Source
 from seeact_offline.records import Box
-from seeact_offline.scoring.importers.importer import Problem, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,16 +141,6 @@ def reply_text(value: Any) -> str:
     return "\n".join(filter(None, map(reply_text, parts)))
 
 
-def number(value: object) -> float | None:
-    """A number, or a text of one; None for anything else. May be infinite or NaN."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        return float(value)
-    except (ValueError, OverflowError):
-        return None
-
-
 def numbers(value: object) -> tuple[float, ...] | None:
     """The numbers of a list, or of a text such as `(1, 2)`, `[1, 2]` or `1,2`; None for anything else."""
     if isinstance(value, str):
@@ -160,7 +150,7 @@ def numbers(value: object) -> tuple[float, ...] | None:
         value = bare.split(",") if bare.strip() else []
     if not isinstance(value, list | tuple):
         return None
-    found = [number(one) for one in value]
+    found = [as_number(part) for part in value]
     return None if None in found else tuple(one for one in found if one is not None)
 
 

@@ -419,7 +419,7 @@ def _open(agent: Agent, inputs: StrategyInputs) -> StrategyInstance:
         found, code = find_agent(finder, "grounder_agent")
         if found.grounder is not None or found.view.part != "page":
             raise InputError("grounder_agent", "an agent that is shown the whole page and names places", finder)
-        pack = inputs.pack_of(strategy_of(found))
+        pack = inputs.pack_of(found.as_strategy())
     grounding = AgentGrounding(
         agent,
         inputs.pack,

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from seeact_offline.importers.importing import ImportedRun, ImportFiles, import_run
 from seeact_offline.records import InputError
-from seeact_offline.runs.importing import ImportedRun, ImportFiles, import_run
 from tests.recut_data import SIZE, TASKS, action, task, write_seeclick, write_showui
 from tests.reference import step_results
 

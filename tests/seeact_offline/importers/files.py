@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from seeact_offline.importers import IMPORTERS, read
+from seeact_offline.importers.importer import ImportedAnswers, Source
 from seeact_offline.records import Operation, Prediction, StepKey, Truth
-from seeact_offline.scoring.importers import IMPORTERS, read
-from seeact_offline.scoring.importers.importer import ImportedAnswers, Source
 
 
 def write_lines(path: Path, rows: Iterable[Any]) -> Path:

@@ -1,0 +1,134 @@
+"""Predictions of another program, which `score` makes a run of."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seeact_offline.cli.output import fail, say
+from seeact_offline.cli.progress import TerminalWatch
+from seeact_offline.cli.score import CHECKS_ALONE
+from seeact_offline.importers import IMPORTERS
+from seeact_offline.importers.answer_table import UNITS
+from seeact_offline.records import InputError
+from seeact_offline.replies.final_answer import GROUNDINGS
+
+if TYPE_CHECKING:
+    from seeact_offline.importers.importing import ImportedRun
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    other = parser.add_argument_group("predictions of another program")
+    other.add_argument("--format", choices=tuple(IMPORTERS), help="format of RUN|FILE (default: by its content)")
+    other.add_argument(
+        "--split", metavar="NAME", help="split of --dataset: cross_task, cross_website, cross_domain or all"
+    )
+    other.add_argument(
+        "--answered-only", action="store_true", help="leave out steps without an answer, which fail otherwise"
+    )
+    other.add_argument("--points", choices=tuple(UNITS), help="table: unit of its places (default: pixels)")
+    other.add_argument(
+        "--grounding", choices=GROUNDINGS, help="seeact: the strategy of its replies (default: by its files)"
+    )
+    other.add_argument("--agent", metavar="NAME", help="replies: whose language they are in, by name or FILE.py:NAME")
+    other.add_argument(
+        "--strict-reading", action="store_true", help="replies: read them as the agent's released code does"
+    )
+    other.add_argument("--samples", type=Path, metavar="FILE", help="uground: the samples, with the right answers")
+    other.add_argument("--plan", type=Path, metavar="FILE", help="uground: the plans")
+    other.add_argument(
+        "--answers",
+        type=Path,
+        metavar="FILE",
+        help="uground: the answered places (default: only operations are scored)",
+    )
+
+
+def import_files(args: argparse.Namespace) -> ImportedRun | int | None:
+    """Makes a run of what the options name. None: they name a run of ours; an exit status: nobody says whose language the replies are in.
+
+    Raises InputError.
+    """
+    if args.check:
+        if _is_import(args):
+            raise InputError("check", sentence=CHECKS_ALONE)
+        return None
+    if _lacks_agent(args):
+        return _show_fits(args)
+    is_other = args.finished is not None and not _is_run(args)
+    return _imported(args) if is_other or _is_import(args) else None
+
+
+def _lacks_agent(args: argparse.Namespace) -> bool:
+    """True for raw replies of which nobody says whose language they are in."""
+    from seeact_offline.importers import looks_like
+
+    if args.agent is not None or args.finished is None or not args.finished.is_file():
+        return False
+    found = None if args.format else looks_like(args.finished)
+    return args.format == "replies" or (found is not None and found.name == "replies")
+
+
+def _show_fits(args: argparse.Namespace) -> int:
+    """Prints how well each agent fits; returns the exit status."""
+    from seeact_offline.importers.reply_files import fit_file
+
+    fits = fit_file(args.finished, args.dataset, args.split)
+    say(fits.table().markdown())
+    if fits.best is None:
+        return fail(f"{fits.sentence()}; docs/agents.md says how to declare one")
+    words = ["seeact-offline", "score", str(args.finished), "--format", "replies", "--agent", fits.best.agents[0]]
+    named = {"--dataset": args.dataset or "DATASET", "--split": args.split or "SPLIT", "--out": str(args.out or "DIR")}
+    words += [word for pair in named.items() for word in pair]
+    return fail(f"name the agent whose language the replies are in; {fits.sentence()}: {shlex.join(words)}")
+
+
+def _is_run(args: argparse.Namespace) -> bool:
+    return args.finished is not None and (args.finished / "manifest.json").is_file()
+
+
+def _is_import(args: argparse.Namespace) -> bool:
+    return args.agent is not None or _is_of_file(args)
+
+
+def _is_of_file(args: argparse.Namespace) -> bool:
+    """True where an option says how a file of predictions is read."""
+    of_file = (args.format, args.samples, args.plan, args.answers, args.answered_only, args.points, args.grounding)
+    return any(of_file)
+
+
+def _imported(args: argparse.Namespace) -> ImportedRun:
+    # reads pages, which a finished run does not
+    from seeact_offline.importers.importing import ImportFiles, import_replies_of, import_run
+
+    if args.out is None:
+        raise InputError("out", sentence="name a folder for the run that the predictions become with `out`")
+    protocol = args.protocol[0] if args.protocol else None
+    if _is_run(args) and args.agent is not None and not _is_of_file(args):
+        return import_replies_of(
+            args.finished,
+            out=args.out,
+            agent=args.agent,
+            dataset=args.dataset,
+            protocol=protocol,
+            strict=args.strict_reading,
+            watch=TerminalWatch(),
+        )
+    files = ImportFiles(run=args.finished, samples=args.samples, plan=args.plan, answers=args.answers)
+    is_uground = args.samples is not None and args.plan is not None and args.finished is None
+    return import_run(
+        files,
+        out=args.out,
+        format=args.format or ("uground" if is_uground else None),
+        dataset=args.dataset,
+        split=args.split,
+        protocol=protocol,
+        answered_only=args.answered_only,
+        points=args.points,
+        grounding=args.grounding,
+        agent=args.agent,
+        strict=args.strict_reading,
+        watch=TerminalWatch(),
+    )
