@@ -9,8 +9,8 @@ from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.stats import profile_table
 from seeact_offline.dataset import open_split
-from seeact_offline.dataset.figures import StepFigures, dataset_profile, step_figures
 from seeact_offline.dataset.lint import FAULTS, Finding, count_by_fault, finding_line, lint_split
+from seeact_offline.dataset.summary import StepFigures, dataset_profile, step_figures
 from seeact_offline.files.markdown import table
 from seeact_offline.records import InputError
 from seeact_offline.scoring.report import counted

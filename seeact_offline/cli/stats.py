@@ -12,7 +12,7 @@ from typing import Any
 from seeact_offline.cli import options
 from seeact_offline.cli.output import say
 from seeact_offline.dataset import load_steps
-from seeact_offline.dataset.figures import (
+from seeact_offline.dataset.summary import (
     LIKENESS,
     DatasetStats,
     dataset_profile,

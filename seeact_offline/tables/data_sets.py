@@ -84,7 +84,7 @@ def _read(given: TableInput) -> tuple[DataSetCounts, Provenance]:
 def _count(given: TableInput, dataset: str) -> tuple[DataSetCounts, Provenance]:
     """Counts in a pass over every split that the data set has."""
     from seeact_offline.dataset import SPLITS, open_split
-    from seeact_offline.dataset.figures import dataset_stats
+    from seeact_offline.dataset.summary import dataset_stats
     from seeact_offline.ranking.tokenizers import open_tokenizer
 
     tokenizer, last = open_tokenizer("words"), list(SPLITS)[-1]

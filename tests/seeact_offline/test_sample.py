@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from seeact_offline.dataset import SPLITS, load_steps, open_split
-from seeact_offline.dataset.figures import dataset_profile, step_figures
 from seeact_offline.dataset.lint import lint_split
 from seeact_offline.dataset.recorded import RECORDED_COLUMNS, Check
+from seeact_offline.dataset.summary import dataset_profile, step_figures
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.recorder.browser import NAMES
 from seeact_offline.recorder.sample_building import INCOMPLETE, ORIGIN, site_names

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from seeact_offline.dataset import load_steps
-from seeact_offline.dataset.figures import (
+from seeact_offline.dataset.summary import (
     LIKENESS,
     DatasetStats,
     dataset_profile,
