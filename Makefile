@@ -12,6 +12,9 @@ SETUP_FILES := pyproject.toml constraints.txt
 .PHONY: eval test quick nightly check format docs notebooks wheel clean
 .DEFAULT_GOAL := eval
 
+# Each of a hundred commands that tests start would otherwise compile the package anew
+test quick nightly: export PYTHONDONTWRITEBYTECODE :=
+
 eval: $(VENV)/.installed$(addprefix -,$(EXTRAS))
 	@$(BIN)/python scripts/eval.py $(ARGS)
 

@@ -75,10 +75,7 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int, max_tokens: int) -> A
         [pre_tokenizers.BertPreTokenizer(), pre_tokenizers.Digits(individual_digits=True)]
     )
     trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size,
-        special_tokens=list(SPECIAL.values()),
-        initial_alphabet=PRINTABLE,
-        show_progress=False,
+        vocab_size=vocab_size, special_tokens=list(SPECIAL.values()), initial_alphabet=PRINTABLE, show_progress=False
     )
     core.train_from_iterator(sorted(set(texts)), trainer)
     core.post_processor = processors.TemplateProcessing(

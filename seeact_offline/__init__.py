@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from seeact_offline.cli.interactive import evaluate
     from seeact_offline.dataset import load_steps
     from seeact_offline.ranking.stage import rank
+    from seeact_offline.results.comparing import compare
     from seeact_offline.runs.config import EvalConfig
-    from seeact_offline.runs.finished import compare
     from seeact_offline.runs.questions import questions
     from seeact_offline.runs.run import Run, load_run
 
@@ -40,7 +40,7 @@ _MODULES = {
     "EvalConfig": "runs.config",
     "Run": "runs.run",
     "browse": "live.running",
-    "compare": "runs.finished",
+    "compare": "results.comparing",
     "evaluate": "cli.interactive",
     "improve": "training.cycles",
     "load_run": "runs.run",

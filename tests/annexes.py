@@ -18,7 +18,7 @@ ANNEXES = {
     "agents": Annex(),
     "importers": Annex(verbs=("score_files", "which_agent"), may_import=("agents",)),
     "web_agents": Annex(may_import=("agents",)),
-    "trajectories": Annex(verbs=("agreement", "judge", "reward")),
+    "trajectories": Annex(verbs=("agreement", "judge", "reward"), may_import=("recorder",)),
     "recorder": Annex(verbs=("record",)),
     "training": Annex(
         verbs=("finetune", "improve", "train_ranker"), may_import=("agents", "web_agents", "trajectories")

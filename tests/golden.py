@@ -3,7 +3,7 @@
     python -m tests.golden DIR                                # carry out, write DIR/golden.json
     python -m tests.golden DIR2 --against DIR/golden.json     # and list what differs; exit status 1 if anything does
 
-The commands stand in `golden.yaml`. Each works in its own folder, `DIR/work/NAME`, with a cache of its own, names the files of another as
+The commands stand in `golden.yaml`. Each works in its own folder, `DIR/played/NAME`, with a cache of its own, names the files of another as
 `../OTHER/...`, and begins once that one has ended. `DIR/clean` holds the texts that are hashed,
 `DIR/seconds.txt` the processor's time of each.
 """
@@ -108,8 +108,8 @@ def chosen(commands: Sequence[Command], names: Sequence[str]) -> list[Command]:
 
 
 def carry_out(command: Command, folder: Path) -> None:
-    """Carries out a command in its own folder, `folder/work/NAME`, and cleans what it has written there into `folder/clean/NAME`."""
-    work = folder / "work" / command.name
+    """Carries out a command in its own folder, `folder/played/NAME`, and cleans what it has written there into `folder/clean/NAME`."""
+    work = folder / "played" / command.name
     work.mkdir(parents=True)
     os.chdir(work)
     os.environ["SEEACT_CACHE"] = str(folder / "caches" / command.name)

@@ -1,6 +1,6 @@
 """Readers of text that others wrote, texts that make a slow reader slow, and the growth of the time that one takes over them.
 
-Readers are found by rule: those that our tables list, and every public function of one text in the rooms that read. The texts are made by
+Readers are found by rule: those that our tables list, and every public function of one text. The texts are made by
 rule from the patterns and words of the modules that a reader is made of: what a pattern repeats is repeated behind what it begins with, and
 each beginning is repeated.
 """
@@ -28,29 +28,16 @@ from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import seeact_offline
+from seeact_offline import importers
 from seeact_offline.agents import AGENTS
 from seeact_offline.files import redaction
 from seeact_offline.importers import reading
 from seeact_offline.models import builtin
 from seeact_offline.records import Message, Operation, Request, StepKey, Truth
 from seeact_offline.replies import final_answer
-from seeact_offline.scoring import importers
-from seeact_offline.trajectories import judgements, locators, opening, rule_sets, stored_verdicts, verdict_rules
+from seeact_offline.trajectories import foreign_folders, judgements, locators, rule_sets, stored_verdicts, verdict_rules
 
 Read = Callable[[str], object]
-ROOMS = (
-    "agents",
-    "files",
-    "grounding.pixel",
-    "judging",
-    "models.builtin",
-    "pages",
-    "prompting",
-    "replies",
-    "rewards",
-    "tokens",
-    "trajectories",
-)
 TEXTS = frozenset({"text", "reply", "plain", "line", "code", "html", "cleaned_html", "tree", "answer"})
 """Names of the parameters that texts of others are given to."""
 SIGNS = (
@@ -113,13 +100,14 @@ def readers() -> dict[str, Reader]:
             found[f"{rules.name} {rule}, reference"] = Reader(
                 lambda text, rule=rules[rule]: rule("a", text), (rule_sets,)
             )
-    for locator in LOCATORS:
+    # of the others, the browser reads the page and ends what takes too long
+    query = "func:get_query_text(__page__, '"
+    for locator in ("", f"{query}a')"):
         found[f"page at {locator}"] = Reader(
             lambda text, at=locator: locators.locate(locators.StoredPage("", text), at), _modules(locators.locate)
         )
-    begins = ("", *locators.EXPRESSIONS, "lambda:", "lambda:() => ", "func:get_query_text(__page__, '", *LOCATORS)
-    found["locator"] = Reader(lambda text: locators.locate(PAGE, text), (locators,), begins)
-    for name, read_folder in opening.READERS.items():
+    found["locator"] = Reader(lambda text: locators.locate(PAGE, f"{query}{text}"), (locators,), ("", "a')", "["))
+    for name, read_folder in foreign_folders.READERS.items():
         module = importlib.import_module(read_folder.__module__)
         found[f"folder of {name}"] = Reader(_folder(name), (module,), ("", "Action: ANSWER; ", "Now given a task:"))
     for name, write in IMPORTED.items():
@@ -129,7 +117,7 @@ def readers() -> dict[str, Reader]:
     for name, written in VERDICTS.items():
         found[f"verdicts of {name}"] = Reader(_verdicts(name, written), (judgements, stored_verdicts))
     found["redact"] = Reader(_redacted, (redaction,), ("", SECRET[:-1], "%2525", "\\\\"))
-    for module in _rooms():
+    for module in _all_modules():
         for name, function in vars(module).items():
             if (
                 isinstance(function, FunctionType)
@@ -140,10 +128,6 @@ def readers() -> dict[str, Reader]:
     return found
 
 
-LOCATORS = (
-    "", "document.body.innerText", "document.body.outerHTML", "[...document.querySelectorAll('a')].map(x => x.innerText).join(' ')",
-    "[...document.querySelectorAll('a')].map(x => x.querySelector('b'))", "func:get_query_text(__page__, 'a')",
-)  # fmt: skip
 PAGE = locators.StoredPage("http://a/", "<a>a</a>")
 FILES: Mapping[str, Callable[[str], object]] = {
     "interact_messages.json": lambda text: [{"role": role, "content": text} for role in ("user", "assistant")],
@@ -158,7 +142,7 @@ def _folder(name: str) -> Read:
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "trajectory").mkdir()
             Path(folder, name.replace("*", "a")).write_text(json.dumps(FILES[name](text)))
-            return list(opening.READERS[name](Path(folder)))
+            return list(foreign_folders.READERS[name](Path(folder)))
 
     return read
 
@@ -266,9 +250,9 @@ def _answer(kind: str) -> Read:
     return lambda text: final_answer.parse_grounding_reply(text, kind, 26)
 
 
-def _rooms() -> Iterator[ModuleType]:
+def _all_modules() -> Iterator[ModuleType]:
     for info in pkgutil.walk_packages(seeact_offline.__path__, "seeact_offline."):
-        if info.name.removeprefix("seeact_offline.").startswith(ROOMS):
+        if not info.name.endswith("__main__"):
             yield importlib.import_module(info.name)
 
 

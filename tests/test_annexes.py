@@ -18,14 +18,20 @@ pytestmark = pytest.mark.slow
 REPO = Path(__file__).resolve().parents[1]
 CHECKS = """
 import sys
+from pathlib import Path
 import pytest
 from seeact_offline.cli import main
+from tests.annexes import ANNEXES
 assert main(["eval", "--limit", "1", "--ranker", "bm25", "--out", sys.argv[1]]) == 0
 try:
     main(["--help"])
 except SystemExit as end:
     assert not end.code
-sys.exit(pytest.main(["-q", "-n", "0", "-p", "no:cacheprovider", *sys.argv[2:]]) if sys.argv[2:] else 0)
+if sys.argv[2:]:
+    quiet = ["-q", "-n", "0", "-p", "no:cacheprovider"]
+    core = [str(path) for path in Path("tests/seeact_offline").glob("[!_]*") if path.name not in {"conftest.py", *ANNEXES}]
+    assert pytest.main([*quiet, "--collect-only", "tests/ranker", *core]) == 0
+    sys.exit(pytest.main([*quiet, *sys.argv[2:]]))
 """
 """One process for all: most of its time it loads packages."""
 CORE_TESTS = (
@@ -33,7 +39,7 @@ CORE_TESTS = (
     "tests/seeact_offline/replies/test_points.py",
     "tests/seeact_offline/files/test_extensions.py",
 )
-"""A few that are quick."""
+"""A few that are quick. All others of the core are collected, which imports what they need."""
 
 
 def check(root: Path, out: Path, *tests: str) -> str:
@@ -63,7 +69,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 )
 def test_the_core_works_without_annexes(annexes: list[str], whole: bytes, tmp_path: Path) -> None:
     root, verbs = tmp_path / "tree", {verb for annex in annexes for verb in ANNEXES[annex].verbs}
-    for name in ("seeact_offline", "ranker", "prompts", "tests"):
+    for name in ("seeact_offline", "ranker", "prompts", "tests", "docs"):
         shutil.copytree(REPO / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(REPO / "pyproject.toml", root)
     for annex in annexes:

@@ -14,9 +14,9 @@ MANIFEST = '{"run": "%s", "date": "%s", "command": "eval --concurrency %d --out 
 
 def golden(folder: Path, seed: int, n_steps: int) -> Path:
     """The golden file of a command `a` that has written a manifest and a report."""
-    nature = (f"{seed:032x}", f"2026-03-{seed:02d}T10:00:00+00:00", seed, f"{seed:040x}", n_steps, f"{folder}/work/a")
+    nature = (f"{seed:032x}", f"2026-03-{seed:02d}T10:00:00+00:00", seed, f"{seed:040x}", n_steps, f"{folder}/played/a")
     for name, text in (("manifest.json", MANIFEST % nature), ("status", "0 ")):
-        path = folder / "work" / "a" / name
+        path = folder / "played" / "a" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         clean = folder / "clean" / "a" / name

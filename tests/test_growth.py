@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from seeact_offline.trajectories import opening
+from seeact_offline.trajectories import foreign_folders
 from tests.growth import FILES, MOST, growth, readers, seconds, texts
 
 READERS = readers()
@@ -64,4 +64,4 @@ def test_a_text_that_was_slow_is_read_at_once(name: str, text: str) -> None:
 
 
 def test_each_format_of_trajectories_has_a_file_here() -> None:
-    assert FILES.keys() == opening.READERS.keys()
+    assert FILES.keys() == foreign_folders.READERS.keys()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import nbformat
 import pytest
 
+from tests.lazily import nbformat
 from tests.notebooks import PATHS, executed, texts
 
 pytestmark = pytest.mark.slow

@@ -30,15 +30,13 @@ FLOORS = (
     {"records", "sample"},
     {"files", "pages", "prompting", "prompt_import", "replies", "merging", "tokens"},
     {"dataset", "models"},
-    {"ranking", "grounding", "agents", "scoring"},
-    {"runs"},
+    {"ranking", "grounding", "scoring"},
+    {"runs", "results"},
     {"tables"},
     {"cli"},
     {"__main__"},
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-HOSTS = {"browsergym"}
-"""Packages that call ours, in an environment of their own: its playwright excludes that of the extra `record`."""
 DISTRIBUTIONS = {"PIL": "pillow", "huggingface_hub": "huggingface-hub", "skimage": "scikit-image", "yaml": "pyyaml"}
 """Imported name -> name of the distribution, if they differ."""
 
@@ -310,7 +308,7 @@ def test_third_party_imports_are_declared() -> None:
     extras = [name for extra, names in project["optional-dependencies"].items() if extra != "dev" for name in names]
     declared = {re.split(r"[<>=\[; ]", line)[0] for line in [*project["dependencies"], *extras]}
     roots = {found.module.split(".")[0] for found in all_imports()} - set(PACKAGES) - sys.stdlib_module_names
-    assert {DISTRIBUTIONS.get(root, root) for root in roots - HOSTS} <= declared
+    assert {DISTRIBUTIONS.get(root, root) for root in roots} <= declared
 
 
 def test_pins_hold_for_the_lowest_python() -> None:

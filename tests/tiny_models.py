@@ -10,14 +10,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.training.small_bases import CHAT, blip2_parts, llava_parts
-
 TEXTS = (
     "What is the next target element? ELEMENT: A ACTION: CLICK VALUE: None of them (button) Search <input id=3> type text",
     "TASK: Find a flight from New York to London. ELEMENT: B ACTION: TYPE VALUE: 12 previous actions, page, screenshot",
 )
 """What the tokenizers are trained on; bytes that are not in them are tokens of their own."""
 SPECIAL = ("<pad>", "<s>", "</s>", "<image>", "<|system|>", "<|user|>", "<|assistant|>")
+CHAT = (
+    "{{ bos_token }}{% for message in messages %}<|{{ message.role }}|>{% if message.content is string %}{{ message.content }}"
+    "{% else %}{% for part in message.content %}{% if part.type == 'image' %}<image>{% else %}{{ part.text }}{% endif %}"
+    "{% endfor %}{% endif %}{{ eos_token }}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+"""A chat template with a place for pictures."""
 QWEN_TOKENS = ("<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>")
 QWEN_CHAT = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{% if message.content is string %}{{ message.content }}"
@@ -36,6 +40,8 @@ QWEN_PICTURES = {
 }
 """The `preprocessor_config.json` of Qwen2.5-VL, without means and deviations of colours."""
 ENDS_SOON = {"min_new_tokens": 3, "exponential_decay_length_penalty": (4, 1.5)}
+SIDE, PATCH = 32, 8
+"""Pixels of the pictures that LLaVA and BLIP-2 look at, and of their parts."""
 SHAPE = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}
 
 
@@ -45,7 +51,7 @@ def save_llava(folder: Path, seed: int = 0, context: int = 100_000, says: str | 
 
     tokenizer = _tokenizer()
     generation = _generation(tokenizer, says)
-    config, processor = llava_parts(_text(tokenizer, context), tokenizer, SHAPE)
+    config, processor = _llava_parts(_text(tokenizer, context), tokenizer)
     return _saved(LlavaForConditionalGeneration, config, processor, folder, seed, generation)
 
 
@@ -106,7 +112,7 @@ def save_blip2(folder: Path, seed: int = 0) -> Path:
     from transformers import Blip2ForConditionalGeneration
 
     tokenizer = _ending_tokenizer()
-    config, processor = blip2_parts(_t5_config(tokenizer), tokenizer, SHAPE)
+    config, processor = _blip2_parts(_t5_config(tokenizer), tokenizer)
     return _saved(Blip2ForConditionalGeneration, config, processor, folder, seed)
 
 
@@ -170,6 +176,59 @@ def _t5_config(tokenizer: Any) -> Any:
         eos_token_id=tokenizer.eos_token_id,
         decoder_start_token_id=tokenizer.pad_token_id,
     )
+
+
+def _blip2_parts(text: Any, tokenizer: Any) -> tuple[Any, Any]:
+    """A Blip2Config with this T5's configuration, and its processor: a picture is 16 tokens and one, of which 4 are made."""
+    from transformers import Blip2Config, Blip2Processor
+    from transformers.models.blip.image_processing_pil_blip import BlipImageProcessorPil
+
+    config = Blip2Config(
+        vision_config={**SHAPE, "image_size": SIDE, "patch_size": PATCH, "initializer_range": 0.02},
+        qformer_config={
+            **SHAPE,
+            "vocab_size": 8,
+            "cross_attention_frequency": 1,
+            "hidden_dropout_prob": 0.0,
+            "attention_probs_dropout_prob": 0.0,
+        },
+        text_config=text.to_dict(),
+        num_query_tokens=4,
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+    )
+    side = {"height": SIDE, "width": SIDE}
+    return config, Blip2Processor(BlipImageProcessorPil(size=side), tokenizer, num_query_tokens=4)
+
+
+def _llava_parts(text: dict[str, Any], tokenizer: Any) -> tuple[Any, Any]:
+    """A LlavaConfig with this Llama, and its processor: a picture is 16 tokens."""
+    from transformers import LlavaConfig, LlavaProcessor
+    from transformers.models.llava.image_processing_pil_llava import LlavaImageProcessorPil
+
+    vision = {
+        **SHAPE,
+        "model_type": "clip_vision_model",
+        "image_size": SIDE,
+        "patch_size": PATCH,
+        "projection_dim": SHAPE["hidden_size"],
+    }
+    config = LlavaConfig(
+        vision_config=vision,
+        text_config={"model_type": "llama", **text},
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+        image_seq_length=(SIDE // PATCH) ** 2,
+        vision_feature_layer=-1,
+    )
+    side = {"height": SIDE, "width": SIDE}
+    processor = LlavaProcessor(
+        image_processor=LlavaImageProcessorPil(size=side, crop_size=side),
+        tokenizer=tokenizer,
+        patch_size=PATCH,
+        vision_feature_select_strategy="default",
+        num_additional_image_tokens=1,
+        chat_template=CHAT,
+    )
+    return config, processor
 
 
 def _text(tokenizer: Any, context: int) -> dict[str, Any]:

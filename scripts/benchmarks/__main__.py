@@ -1,6 +1,6 @@
 """Measure speed and memory on synthetic data; every such claim of this project is a line that this prints.
 
-python scripts/benchmarks help | describe | marks | sample | lint | stream | steps | scoring | intervals | engine | campaign | finetune | local-model | viewer | cross-encoder | readers | live | checks | ranker | all
+python scripts/benchmarks describe | marks | intervals | engine | local-model | cross-encoder | live | checks | ranker | all
 """
 
 from __future__ import annotations
@@ -17,10 +17,7 @@ from pathlib import Path
 # because claims use the tests' page generator and reference implementation
 sys.path[:1] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parents[1])]
 
-CLAIMS = (
-    "help", "describe", "marks", "sample", "lint", "stream", "steps", "scoring", "intervals", "engine", "campaign",
-    "finetune", "local-model", "viewer", "cross-encoder", "readers", "live", "checks",
-)  # fmt: skip
+CLAIMS = ("describe", "marks", "intervals", "engine", "local-model", "cross-encoder", "live", "checks")
 """Each is a module of this folder."""
 GROUPS = {"ranker": ("describe", "cross-encoder"), "all": CLAIMS}
 
@@ -44,8 +41,6 @@ def _parse() -> argparse.Namespace:
     )
     parser.add_argument("claim", choices=[*CLAIMS, *GROUPS])
     parser.add_argument("--dir", type=Path, help="folder for up to 3 GB of scratch files (default: the system's)")
-    parser.add_argument("--n", type=int, default=2000, help="steps: number of steps (default: %(default)s)")
-    parser.add_argument("--scored-steps", type=int, default=15_000, help="scoring: steps a run (default: %(default)s)")
     parser.add_argument("--splits", type=int, default=2500, help="intervals: splits a cell (default: %(default)s)")
     parser.add_argument("--engine-steps", type=int, default=1000, help="engine: steps (default: %(default)s)")
     parser.add_argument("--ranker-steps", type=int, default=2, help="cross-encoder: steps (default: %(default)s)")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import importlib
 
-from benchmarks.data import candidate_ids, real_size_rows
-from benchmarks.frame import Line, timed
+from benchmarks.frame import SEED, Line, candidate_ids, timed
+
+N_ELEMENTS, HTML_CHARS = 500, 100_000
+"""The size of a real page."""
 
 
 def measure(options: argparse.Namespace) -> list[Line]:
@@ -16,10 +18,11 @@ def measure(options: argparse.Namespace) -> list[Line]:
     machine does not count.
     """
     from seeact_offline.pages.dom import Page
+    from tests.pages import synthetic_rows
 
     # not an import statement: the reference has no types, and a type checker would follow it
     reference = importlib.import_module("tests.reference.dom")
-    row = next(real_size_rows(1))
+    row = next(iter(synthetic_rows(1, 1, N_ELEMENTS, SEED, html_size=HTML_CHARS)))
     html, ids = row["cleaned_html"], candidate_ids(row)
 
     def fast() -> list[str]:

@@ -6,16 +6,15 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle, islice
 from pathlib import Path
+from random import Random
 from typing import Any
 
-from benchmarks.data import write_split
-from benchmarks.frame import ROOT, CommandCost, Line, run_python, scratch_folder
-from benchmarks.steps import measure_eval
+from benchmarks.frame import ROOT, SEED, CommandCost, Line, candidate_ids, measure_verb, run_python, scratch_folder
 
 LATENCY_S = 0.2
 CONCURRENCY = 64
@@ -142,12 +141,44 @@ def slow_server(keep: Path | None = None) -> Iterator[SlowServer]:
 
 
 def _ask(folder: Path, n: int, keep: Path | None = None) -> tuple[CommandCost, SlowServer]:
-    write_split(islice(_repeat_rows(), n), folder)
+    _write_split(islice(_repeat_rows(), n), folder)
     words = ["--model", "openai/slow", "--concurrency", CONCURRENCY, "--cache", folder / "cache"]
     with slow_server(keep) as server:
         prelude = COUNT_ENCODED % str(folder / "times.json")
-        cost = measure_eval(folder, n, [*words, "--base-url", server.base_url], prelude)
+        data = [
+            "--split",
+            "cross_task",
+            "--dataset",
+            folder,
+            "--scores",
+            folder / "scores.parquet",
+            "--out",
+            folder / "run",
+        ]
+        cost = measure_verb(["eval", *data, *words, "--base-url", server.base_url], prelude)
+    results = json.loads((folder / "run" / "results.json").read_text())
+    if results["n_steps"] != n or results["n_not_run"]:
+        raise SystemExit(f"expected {n} steps to run, {results['n_not_run']} of {results['n_steps']} did not")
     return cost, server
+
+
+def _write_split(rows: Iterable[dict[str, Any]], folder: Path) -> None:
+    """Writes the rows as a split, with random scores in `scores.parquet`."""
+    from seeact_offline.ranking import ScoreRow, write_scores
+    from seeact_offline.records import StepKey
+    from tests.pages import write_parquet
+
+    scores: list[ScoreRow] = []
+
+    def pass_on() -> Iterator[dict[str, Any]]:
+        for row in rows:
+            key = StepKey(row["annotation_id"], row["action_uid"])
+            drawn = sorted((Random(f"{SEED}/{key}/{node}").random(), node) for node in candidate_ids(row))[::-1]
+            scores.extend(ScoreRow(key, node, score, rank) for rank, (score, node) in enumerate(drawn))
+            yield row
+
+    write_parquet(pass_on(), folder / "data" / "test_task-00000-of-00001.parquet")
+    write_scores(folder / "scores.parquet", scores)
 
 
 def _repeat_rows() -> Iterator[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 0
@@ -96,6 +97,11 @@ def measure_verb(words: Sequence[object], prelude: str = "") -> CommandCost:
         if status:
             raise SystemExit(f"{' '.join(map(str, words))}: expected status 0, got {os.waitstatus_to_exitcode(status)}")
         return CommandCost(wall_s, used.ru_utime + used.ru_stime, int(peak.read()) * 1024 / 1e6)
+
+
+def candidate_ids(row: dict[str, Any]) -> list[str]:
+    """The node ids of a row's candidates, positives first."""
+    return [json.loads(c)["backend_node_id"] for c in (*row["pos_candidates"], *row["neg_candidates"])]
 
 
 @contextmanager

@@ -37,7 +37,7 @@ class Coverage:
 
 
 def measure(options: argparse.Namespace) -> list[Line]:
-    """Simulates `options.splits` splits a cell, of tasks of 3 to 15 steps, and prints the table of docs/statistics.md."""
+    """Simulates `options.splits` splits a cell, of tasks of 3 to 15 steps, and prints the table that docs/statistics.md sums up."""
     cells = list(itertools.product(KINDS, TASKS, MEANS, CORRELATIONS))
     with ProcessPoolExecutor() as pool:
         found = list(pool.map(_coverage, *zip(*cells, strict=True), itertools.repeat(options.splits)))

@@ -47,7 +47,7 @@ def _looks() -> tuple[float, float, float]:
     """Seconds for a window's picture, for the window as a row and for the whole page as a row, each the median over all looks."""
     from playwright.sync_api import sync_playwright
 
-    from seeact_offline.live.acting_tasks import BUNDLED, live_tasks
+    from seeact_offline.live.acting_places import BUNDLED, live_tasks
     from seeact_offline.live.pages import LiveSession
     from seeact_offline.live.speakers import WINDOW
     from seeact_offline.recorder.browser import find_chromium, launch

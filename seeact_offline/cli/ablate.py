@@ -23,7 +23,6 @@ from seeact_offline.runs.ablate import (
     Variant,
     ablate,
     all_observations,
-    estimate_ablation,
     markup_variants,
     observation_variants,
     ranker_variants,
@@ -31,7 +30,6 @@ from seeact_offline.runs.ablate import (
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.markings import Turn1, markings_of
-from seeact_offline.runs.plan import table_of_variants
 from seeact_offline.scoring.report import counted, faults_in_words
 from seeact_offline.tables import build_table
 from seeact_offline.tables.ablation import ABLATION_TABLES, ablation_table
@@ -100,6 +98,9 @@ def run(args: argparse.Namespace) -> int:
     axis, config = AXES[args.over], config_of(args)
     variants = _variants(args, config)
     if args.dry_run:
+        from seeact_offline.results.estimate import estimate_ablation
+        from seeact_offline.results.estimate_report import table_of_variants
+
         say(table_of_variants(estimate_ablation(config, axis, variants, TerminalWatch())).markdown())
         return 0
     found = ablate(config, axis, variants, TerminalWatch())

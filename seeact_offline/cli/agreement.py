@@ -13,10 +13,8 @@ from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.records import InputError
 from seeact_offline.tables import figures
 from seeact_offline.tables.document import ENDINGS, TableDocument
-from seeact_offline.trajectories.agreement_figure import draw_agreement
-from seeact_offline.trajectories.agreement_tables import agreement_document, panel_table
-from seeact_offline.trajectories.judge_agreement import NO_VERDICT, Agreements, agreements
-from seeact_offline.trajectories.judge_panel import Panel, judge_panel
+from seeact_offline.trajectories.agreement_tables import agreement_document, draw_agreement, panel_table
+from seeact_offline.trajectories.judge_agreement import NO_VERDICT, Agreements, Panel, agreements, judge_panel
 from seeact_offline.trajectories.judgements import read_judgements
 
 FORMS = {ending: form for form, ending in ENDINGS.items()}

@@ -14,16 +14,15 @@ from seeact_offline.cli.output import note, say
 from seeact_offline.cli.parser import Parser, basic
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files.table import Table
-from seeact_offline.live.episode_results import figure_rows, verdicts_in_words
+from seeact_offline.live.episode_results import ERROR, figure_rows, verdicts_in_words
 from seeact_offline.live.episodes import Decision, Episode, Proposal
 from seeact_offline.live.running import browse
-from seeact_offline.live.stop_rules import ERROR
-from seeact_offline.recorder.browser_options import BrowserOptions, read_geolocation
+from seeact_offline.recorder.origins import BrowserOptions, read_geolocation
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import RUN, EvalConfig
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted
-from seeact_offline.trajectories.people import NOBODY
+from seeact_offline.trajectories.trajectory_files import NOBODY
 
 T = TypeVar("T")
 ASK = "ask"

@@ -11,7 +11,7 @@ from seeact_offline.cli.output import note, say
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.records import InputError
-from seeact_offline.runs.finished import compare
+from seeact_offline.results.comparing import compare
 from seeact_offline.runs.folder import read_results
 from seeact_offline.scoring.comparison import Comparison
 from seeact_offline.scoring.overlap import FEWEST_RUNS

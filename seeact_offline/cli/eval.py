@@ -141,14 +141,14 @@ def _reporters(names: Sequence[str]) -> list[Callable[[Run], None]]:
 def _run_one(args: argparse.Namespace) -> int:
     # each is loaded where it is used, so that --help and a run stay quick
     if args.dry_run:
-        from seeact_offline.runs.estimate import dry_run
+        from seeact_offline.results.estimate import dry_run
 
         say(dry_run(config_of(args), watch=TerminalWatch()).report())
         return 0
     reporters = _reporters(args.report_to)
     config = config_of(args)
     if args.baseline is not None:
-        from seeact_offline.runs.finished import check_baseline
+        from seeact_offline.results.comparing import check_baseline
 
         # refused before anything is asked
         check_baseline(args.baseline, config)
@@ -184,7 +184,7 @@ def _finish(args: argparse.Namespace, config: EvalConfig, run: Run, reporters: S
     say(short(run.record, notes(run.record.grounding)) if args.verbose else headline_text(run.record))
     say(f"\nReport: {run.path / 'report.md'}")
     if args.baseline is not None:
-        from seeact_offline.runs.finished import compare
+        from seeact_offline.results.comparing import compare
         from seeact_offline.scoring.comparison import different_data
 
         found = compare(args.baseline, run.path, seed=config.seed)

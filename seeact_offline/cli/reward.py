@@ -15,7 +15,7 @@ from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.model_settings import model_settings
-from seeact_offline.runs.open import safe_name
+from seeact_offline.runs.opening import safe_name
 from seeact_offline.trajectories.rewarding import reasons, reward_files
 
 SITES = ("CLASSIFIEDS", "REDDIT", "SHOPPING", "SHOPPING_ADMIN", "GITLAB", "WIKIPEDIA", "MAP", "HOMEPAGE")

@@ -12,7 +12,7 @@ from seeact_offline.files.markdown import percent
 from seeact_offline.files.places import RUNS
 from seeact_offline.files.table import Table
 from seeact_offline.records import InputError
-from seeact_offline.runs.listing import FIGURES, ListedRun, listed_run
+from seeact_offline.results.listing import FIGURES, ListedRun, listed_run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

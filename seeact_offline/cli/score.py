@@ -65,8 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     # not before it is needed, so that --help stays quick
+    from seeact_offline.results.recompute import rescore, rescore_all
     from seeact_offline.runs.reading_hints import hint_of_run
-    from seeact_offline.runs.rescoring import rescore, rescore_all
     from seeact_offline.runs.run import Run
 
     if args.finished is not None and not args.finished.exists():
@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> int:
     """Checks a run, or each run of a folder; returns the exit status."""
-    from seeact_offline.runs.verifying import verify
+    from seeact_offline.results.verifying import verify
     from seeact_offline.tables.table_input import find_runs
 
     if args.finished is None or args.out is not None or len(args.protocol) > 1:
@@ -133,7 +133,7 @@ def _check(args: argparse.Namespace) -> int:
 
 def _show(done: Run) -> int:
     """Prints the figures of a scored run; returns the exit status."""
-    from seeact_offline.runs.rescoring import meanings
+    from seeact_offline.results.recompute import meanings
     from seeact_offline.scoring.report import short
 
     say(short(done.record, meanings(done.record.settings)))

@@ -29,8 +29,8 @@ from seeact_offline.ranking import ranker_query, top_k
 from seeact_offline.ranking.stage import ranking_stage
 from seeact_offline.records import ImageFormat, InputError, RankedCandidate, Step, StepError
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.groundings import check_pages, check_ranking, open_strategy
 from seeact_offline.runs.prepare import prepare
+from seeact_offline.runs.strategy_opening import check_pages, check_ranking, open_strategy
 from seeact_offline.scoring.report import counted
 
 TARGET = "\ntarget: "

@@ -152,7 +152,7 @@ def _has_changed(old: checking.TableText, base: Path, dataset: str | None) -> bo
 def _run_differences(base: Path, name: str) -> list[str]:
     """Finds differences between a run's files and those that follow from the others; opens no data. Scores without their run, and episodes, are not checked."""
     # reads replies, which a table does not
-    from seeact_offline.runs.verifying import verify_files
+    from seeact_offline.results.verifying import verify_files
 
     if is_live(base / name) or not (base / name / "manifest.json").is_file():
         return []

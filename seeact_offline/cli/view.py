@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     # not before they are needed, so that --help stays quick
-    from seeact_offline.viewer.folders import sort_folders
+    from seeact_offline.viewer.whole_tasks import sort_folders
 
     if not args.runs and args.annotate is None and sort_folders([RUNS]).is_shown:
         args.runs = [RUNS]
@@ -129,7 +129,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _whole_tasks(folders: Sequence[Path], args: argparse.Namespace) -> int:
     """Raises InputError for options of recorded steps."""
-    from seeact_offline.trajectories.people import NOBODY
+    from seeact_offline.trajectories.trajectory_files import NOBODY
     from seeact_offline.viewer.trajectory_site import TrajectorySite
 
     for name in ("dataset", "causes", "also_right"):
@@ -138,7 +138,7 @@ def _whole_tasks(folders: Sequence[Path], args: argparse.Namespace) -> int:
     site = TrajectorySite(folders, (args.annotator or NOBODY) if args.bundle is None else None)
     for folder, why in site.problems.items():
         note(f"{folder} {why}")
-    return _serve(site, args) if args.bundle is None else _write_trajectories(site, args)
+    return _serve(site, args) if args.bundle is None else _write(site, args)
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -160,32 +160,19 @@ def _check(args: argparse.Namespace) -> None:
         raise InputError("out", sentence="`annotate` needs `out`, a file for the answers")
 
 
-def _write(site: Site, args: argparse.Namespace) -> int:
+def _write(site: Site | TrajectorySite, args: argparse.Namespace) -> int:
     from seeact_offline.viewer.bundle import LEFT_OUT, write_bundle
 
-    n_steps = sum(name.startswith("step/") for name in site.names(pictures=False))
-    with StepProgress(n_steps, str(args.bundle)) as progress:
+    steps = f"{site.folder}/"
+    with StepProgress(len(site.keys()), str(args.bundle)) as progress:
         # a step's file comes before its pictures
         n = write_bundle(
             site, args.bundle, with_data=args.with_data,
-            heard=lambda name: progress.advance("") if name.startswith("step/") else None,
+            heard=lambda name: progress.advance("") if name.startswith(steps) else None,
         )  # fmt: skip
     say(f"{n} files in {args.bundle}; look at them with: python -m http.server --directory {args.bundle}")
     if not (args.with_data or site.is_sample):
         note(f"{LEFT_OUT} --with-data puts them in.")
-    return 0
-
-
-def _write_trajectories(site: TrajectorySite, args: argparse.Namespace) -> int:
-    from seeact_offline.viewer.bundle import write_trajectories
-
-    if not (args.with_data or site.is_sample):
-        raise InputError(
-            "with_data",
-            sentence="trajectories are tasks and pictures alone; add `with_data` where they may be given away",
-        )
-    n = write_trajectories(site, args.bundle)
-    say(f"{n} files in {args.bundle}; look at them with: python -m http.server --directory {args.bundle}")
     return 0
 
 

@@ -1,6 +1,6 @@
 """Options, each declared once: the field of a configuration holds the type and the default, its metadata all the rest.
 
-The command line, files for `--config`, `help(evaluate)` and the table in docs/commands.md are made from these fields.
+The command line, files for `--config` and `help(evaluate)` are made from these fields.
 """
 
 from __future__ import annotations
@@ -74,6 +74,8 @@ class Words:
     """The short help shows it."""
     is_refusable: bool = False
     """Servers may refuse it."""
+    decides_questions: bool = False
+    """A model is asked otherwise under another value."""
 
     def flags_of(self, name: str) -> tuple[str, ...]:
         return self.flags or (f"--{name.replace('_', '-')}",)

@@ -210,23 +210,14 @@ def keys_of(deed: Deed) -> str:
     return "+".join(names)
 
 
-def scroll_of(deed: Deed, longest: Point | None = None) -> tuple[str, float, float]:
-    """The direction of a scroll in a word, and its way in pixels, right and down. `longest`: the most pixels of each that are asked for by a direction."""
+def _scroll(session: LiveSession, deed: Deed) -> None:
     direction = str(deed.extra.get("direction") or deed.text or "down")
     size, to = float(deed.extra.get("pixels") or SCROLL), deed.extra.get("to")
     if to is not None and deed.point is not None:
         # a finger that moves up scrolls down
-        return direction, deed.point[0] - to[0], deed.point[1] - to[1]
-    wide, high = (min(size, most) for most in longest or (size, size))
-    return (
-        direction,
-        {"left": -wide, "right": wide}.get(direction, 0.0),
-        {"up": -high, "down": high}.get(direction, 0.0),
-    )
-
-
-def _scroll(session: LiveSession, deed: Deed) -> None:
-    direction, *way = scroll_of(deed)
+        way = deed.point[0] - to[0], deed.point[1] - to[1]
+    else:
+        way = {"left": -size, "right": size}.get(direction, 0.0), {"up": -size, "down": size}.get(direction, 0.0)
     point = deed.point or (session.size[0] / 2, session.size[1] / 2)
     element = _named(session, deed.node) or session.script("at", *point, by_value=False)
     if not (element and session.script("scroll", *way, not (deed.point or deed.node), on=element)):

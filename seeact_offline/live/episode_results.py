@@ -1,4 +1,4 @@
-"""The results of episodes: success by state, with intervals over tasks, named ends, steps and costs; as a record and for people.
+"""Ends and results of episodes: when an episode ends, success by state with intervals over tasks, steps and costs; as records and for people.
 
 Success counts over episodes with a verdict. One that the browser or a server ended is counted by its name, and is no zero.
 """
@@ -6,20 +6,25 @@ Success counts over episodes with a verdict. One that the browser or a server en
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Literal
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from seeact_offline.files.formats import decoded
+from seeact_offline.files.journal import Journal
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.table import Table
-from seeact_offline.live.baselines import BaselineFigure, baselines
-from seeact_offline.live.stop_rules import ENDS, ERROR, MEANINGS
+from seeact_offline.runs.folder import worded
 from seeact_offline.scoring.inference import interval, wilson
-from seeact_offline.trajectories.later_verdicts import LaterVerdict
+from seeact_offline.trajectories.judgements import LaterVerdict
 
+EPISODES = "episodes.jsonl"
 FULL = "raw reward 1"
 STATE = "state"
 """The name of the verdict that the page's state gives."""
@@ -31,6 +36,72 @@ MINIWOB_REMARK = (
     "Success is a raw reward above 0 where the agent stopped, as published; some pages give less than 1 for what is half right, so "
     "the second figure asks for 1. An episode whose seed was drawn twice was run once and counts twice."
 )
+_BASELINES = Path(__file__).parent / "miniwob_baselines.json"
+"""For each model the command that was run and, of each task, the shares of its five episodes with a raw reward above 0 and of at least 1,
+from `by_website` and `raw_1_by_website` of that run's results.json."""
+
+# --- when an episode ends ---
+
+ANSWERED, STOPPED, OVER, LIMIT = "answered", "stopped", "over", "limit"
+UNREADABLE, REPEATED, NO_OP, ERROR = "unreadable", "repeated", "no_op", "error"
+MEANINGS = {
+    ANSWERED: "the agent gave a final answer",
+    STOPPED: "the agent said that it was done; of the oracle without help also: its language has no words for the next act",
+    OVER: "the page ended the task by itself, solved or failed",
+    LIMIT: "the most steps of its rules",
+    UNREADABLE: "three replies in a row without an action",
+    REPEATED: "the same action several times in a row",
+    NO_OP: "two steps in a row without an action that could be carried out",
+    ERROR: "the browser or the model's server failed, after retries: no verdict",
+}
+"""Ends, in the order in which results list them."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopRules:
+    """An agent's rules.
+
+    Sources: WebVoyager's and OpenWebVoyager's `max_iter` of their scripts, VisualWebArena's `early_stop` (run.py), SeeAct's `max_op` and
+    `max_continuous_no_op` (src/config/online_exp.toml), which is tested before an action is carried out. The limit of GUI models is ours.
+    """
+
+    steps: int = 15
+    """Questions about a new view, those whose reply could not be read among them."""
+    unreadable: int | None = 3
+    """Replies in a row that hold no action."""
+    same: int | None = None
+    """Equal actions in a row."""
+    typed: int | None = None
+    """Texts typed into one element."""
+    no_op: int | None = None
+    """Steps in a row without an action that could be carried out."""
+
+    def end(self, said: Sequence[str | None], done: Sequence[bool]) -> str | None:
+        """The end that the steps so far lead to; None for none. `said`: each step's action, None where there is none. `done`: whether it was
+        carried out."""
+        last = said[-1] if said else None
+        if self.unreadable and len(said) >= self.unreadable and not any(said[-self.unreadable :]):
+            return UNREADABLE
+        if self.same and last and len(said) >= self.same and all(one == last for one in said[-self.same :]):
+            return REPEATED
+        if self.typed and last and last.startswith("type") and sum(one == last for one in said) >= self.typed:
+            return REPEATED
+        if self.no_op and len(done) >= self.no_op and not any(done[-self.no_op :]):
+            return NO_OP
+        return LIMIT if len(said) >= self.steps else None
+
+
+SEEACT = StopRules(steps=29, unreadable=None, no_op=2)
+RULES = {
+    "webvoyager": StopRules(unreadable=None),
+    "webvoyager-text": StopRules(unreadable=None),
+    "openwebvoyager": StopRules(unreadable=None),
+    "visualwebarena": StopRules(steps=30, same=5, typed=5),
+}
+"""Agent -> its rules; GUI models have the defaults, SeeAct's strategies `SEEACT`."""
+
+
+# --- records ---
 
 
 class EpisodeLine(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -76,6 +147,16 @@ class EpisodeLine(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.raw_reward is not None and self.raw_reward >= 1
 
 
+def read_episodes(folder: Path, argument: str = "out") -> dict[str, EpisodeLine]:
+    """The episodes of a folder of `browse` by id, a later line in place of an earlier one. Raises InputError for a line that is no episode."""
+    journal, episodes = Journal(folder / EPISODES), dict[str, EpisodeLine]()
+    for line in journal.lines():
+        with worded(f"line {line.number} of {journal.path}, which is no episode", argument):
+            episode = decoded(line.text, EpisodeLine)
+        episodes[episode.annotation_id] = episode
+    return episodes
+
+
 class Figure(msgspec.Struct, frozen=True):
     """A share of tasks."""
 
@@ -96,6 +177,13 @@ class Spending(msgspec.Struct, frozen=True):
     completion_tokens: int
     cost_usd: float | None
     per_success: Mapping[str, float] | None
+
+
+class BaselineFigure(msgspec.Struct, frozen=True):
+    """Means over tasks of MiniWoB++ of a model that knows nothing and asks no network."""
+
+    success: float
+    success_raw_1: float
 
 
 class LiveResults(msgspec.Struct, frozen=True):
@@ -199,7 +287,7 @@ def summarise(
         reached=share_of([one for one in judged if one.reached is not None], lambda one: bool(one.reached)),
         unaided=share_of(judged, lambda one: bool(one.done) and not one.n_helped) if is_helped else None,
         by_website=by_website(lambda one: bool(one.done)),
-        ends={name: ends[name] for name in ENDS if ends[name]},
+        ends={name: ends[name] for name in MEANINGS if ends[name]},
         usage=Spending(
             **sums, cost_usd=cost,
             per_success={name: round(value / n_success, 6) for name, value in per.items()} if n_success else None,
@@ -209,6 +297,29 @@ def summarise(
         raw_1_by_website=by_website(lambda one: one.has_full_reward) if is_seeded else None,
         baselines=baselines(sites) if is_seeded and sites else None,
     )  # fmt: skip
+
+
+class _Measured(msgspec.Struct, frozen=True):
+    command: str
+    tasks: Mapping[str, tuple[float, float]]
+
+
+@cache
+def _measured() -> Mapping[str, _Measured]:
+    return msgspec.json.decode(_BASELINES.read_bytes(), type=dict[str, _Measured])
+
+
+def baselines(tasks: Collection[str]) -> dict[str, BaselineFigure]:
+    """Model -> its figures over these tasks. Raises KeyError for an unknown task.
+
+    >>> baselines(["click-test"])["builtin/submit"].success
+    0.0
+    """
+    found = {}
+    for model, measured in _measured().items():
+        success, full = np.mean([measured.tasks[name] for name in tasks], axis=0)
+        found[model] = BaselineFigure(round(float(success), 9), round(float(full), 9))
+    return found
 
 
 def report(results: LiveResults, episodes: Sequence[EpisodeLine]) -> str:
@@ -226,17 +337,23 @@ def report(results: LiveResults, episodes: Sequence[EpisodeLine]) -> str:
             for site, figure in results.by_website.items()
         ],
     )
-    mean = [one.n_steps for one in episodes]
-    counted_tasks = f"{results.n_tasks} tasks"
+    n_steps = [one.n_steps for one in episodes]
+    n_episodes, remark = "", STATE_REMARK
     if results.success_raw_1 is not None:
-        counted_tasks += f", {results.n_episodes} episodes"
-    remark = STATE_REMARK if results.success_raw_1 is None else MINIWOB_REMARK
+        n_episodes, remark = f", {results.n_episodes} episodes", MINIWOB_REMARK
     lines = [
         "# Episodes", remark if results.is_by_state else f"{verdicts_in_words(results)}.",
-        f"{counted_tasks}, {results.n_verdicts} with a verdict; {np.mean(mean) if mean else 0:.1f} steps an episode, "
+        f"{results.n_tasks} tasks{n_episodes}, {results.n_verdicts} with a verdict; {np.mean(n_steps) if n_steps else 0:.1f} steps an episode, "
         f"{results.usage.calls} calls.",
-        figures.markdown(), *_baseline_lines(results), "## Ends", ends.markdown(), f"## By {unit}", sites.markdown(),
+        figures.markdown(),
     ]  # fmt: skip
+    if results.baselines is not None:
+        rows = [(model, percent(one.success), percent(one.success_raw_1)) for model, one in results.baselines.items()]
+        lines += [
+            "## Without knowing anything", "Measured over the same tasks, five seeds each, with agent qwen2.5-vl:",
+            Table(header=("model", "success", FULL), rows=rows).markdown(),
+        ]  # fmt: skip
+    lines += ["## Ends", ends.markdown(), f"## By {unit}", sites.markdown()]
     failed = [one for one in episodes if one.end == ERROR]
     if failed:
         lines += ["## Errors", *(f"- {printable(one.task)}: {printable(one.detail)}" for one in failed[:20])]
@@ -250,18 +367,6 @@ def verdicts_in_words(results: LiveResults) -> str:
     return f"Verdicts: {counts}{unjudged if results.n_unjudged else ''}"
 
 
-def _baseline_lines(results: LiveResults) -> list[str]:
-    if results.baselines is None:
-        return []
-    rows = [(model, percent(one.success), percent(one.success_raw_1)) for model, one in results.baselines.items()]
-    table = Table(header=("model", "success", FULL), rows=rows)
-    return [
-        "## Without knowing anything",
-        "Measured over the same tasks, five seeds each, with agent qwen2.5-vl:",
-        table.markdown(),
-    ]
-
-
 def figure_rows(results: LiveResults) -> list[tuple[str, str, str]]:
     named = [("success", results.success)]
     if results.success_raw_1 is None:
@@ -270,12 +375,8 @@ def figure_rows(results: LiveResults) -> list[tuple[str, str, str]]:
         named.append((FULL, results.success_raw_1))
     if results.unaided is not None:
         named.append(("unaided", results.unaided))
-    return [(name, percent(one.macro), interval_text(one.ci95)) for name, one in named]
+    return [(name, percent(one.macro), " to ".join(map(percent, one.ci95)) if one.ci95 else "-") for name, one in named]
 
 
 def percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f}"
-
-
-def interval_text(ci95: tuple[float, float] | None) -> str:
-    return "-" if ci95 is None else f"{100 * ci95[0]:.1f} to {100 * ci95[1]:.1f}"

@@ -19,17 +19,16 @@ from seeact_offline.grounding import PreparedStep
 from seeact_offline.grounding.conversation import Session
 from seeact_offline.live.acting import ActFailed, carry_out
 from seeact_offline.live.acting_places import Place
+from seeact_offline.live.episode_results import ANSWERED, ERROR, OVER, STOPPED, StopRules
 from seeact_offline.live.pages import LiveSession, PageView
 from seeact_offline.live.speakers import Move, Speaker, history_line, outcome, place_of
-from seeact_offline.live.stop_rules import ANSWERED, ERROR, OVER, STOPPED, StopRules
 from seeact_offline.ranking import Scores
 from seeact_offline.recorder.browser import Deadline, find, same_box
 from seeact_offline.recorder.browser import carry_out as carry_out_recorded
-from seeact_offline.recorder.browser_options import BrowserOptions
-from seeact_offline.recorder.origins import Origin
+from seeact_offline.recorder.origins import BrowserOptions, Origin
 from seeact_offline.recorder.script import Action, TaskScript
 from seeact_offline.records import Box, Model, Operation, Step, StepError, Usage
-from seeact_offline.runs.open import safe_name
+from seeact_offline.runs.opening import safe_name
 from seeact_offline.runs.prepare import prepare
 
 ORACLE, RANDOM = "oracle", "random"

@@ -26,17 +26,14 @@ from seeact_offline.recorder.browser import (
     UNSEEN,
     accepts_dialog,
     answer_dialog,
-    element_records,
     settle,
 )
-from seeact_offline.recorder.browser_options import BrowserOptions
 from seeact_offline.recorder.cleaning import Node, clean, cleaned_html
-from seeact_offline.recorder.observing import MEASURE, accessibility_tree, layout
-from seeact_offline.recorder.origins import ANYWHERE, Origin
+from seeact_offline.recorder.observing import MEASURE, STYLES, accessibility_tree, layout, snapshot_tree
+from seeact_offline.recorder.origins import ANYWHERE, BrowserOptions, Origin
 from seeact_offline.recorder.proving import is_done
-from seeact_offline.recorder.script import TaskScript
-from seeact_offline.recorder.site_states import STATE, read_state
-from seeact_offline.recorder.snapshot import STYLES, snapshot_tree
+from seeact_offline.recorder.recording import element_records
+from seeact_offline.recorder.script import STATE, TaskScript, read_state
 from seeact_offline.records import Box, InputError, Operation, Step, StepError, StepKey
 
 if TYPE_CHECKING:

@@ -9,12 +9,14 @@ import logging
 import threading
 import uuid
 import warnings
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,14 +25,35 @@ import msgspec
 from seeact_offline.agents.gui_agent import AgentGrounding
 from seeact_offline.dataset.rows import StoredScreenshot
 from seeact_offline.files.digest import file_digest
-from seeact_offline.files.formats import decoded
 from seeact_offline.files.journal import Journal
 from seeact_offline.files.redaction import redact
 from seeact_offline.files.whole import replace_text
 from seeact_offline.grounding import Grounding
-from seeact_offline.live.acting_places import Place
-from seeact_offline.live.acting_tasks import BUNDLED, live_tasks, miniwob_episodes
-from seeact_offline.live.episode_results import STATE, EpisodeLine, LiveResults, report, summarise
+from seeact_offline.live.acting_places import (
+    BUNDLED,
+    MINIWOB,
+    SEEDS,
+    STEPS,
+    SUBMIT,
+    Miniwob,
+    Place,
+    html_folder,
+    live_tasks,
+    miniwob_episodes,
+)
+from seeact_offline.live.episode_results import (
+    EPISODES,
+    ERROR,
+    RULES,
+    SEEACT,
+    STATE,
+    EpisodeLine,
+    LiveResults,
+    StopRules,
+    read_episodes,
+    report,
+    summarise,
+)
 from seeact_offline.live.episodes import (
     DEADLINE_S,
     ORACLE,
@@ -41,32 +64,33 @@ from seeact_offline.live.episodes import (
     EpisodeOptions,
     run_episode,
 )
-from seeact_offline.live.miniwob import MINIWOB, SEEDS, STEPS, SUBMIT, Miniwob, html_folder, miniwob_version
 from seeact_offline.live.speakers import Speaker, speaker_of
-from seeact_offline.live.stop_rules import ERROR, RULES, SEEACT, StopRules
 from seeact_offline.models import model_name
 from seeact_offline.models.budget import Budget
 from seeact_offline.ranking import Scores
 from seeact_offline.recorder.browser import Chromium, find_chromium
-from seeact_offline.recorder.browser_options import BrowserOptions
-from seeact_offline.recorder.origins import ANYWHERE, REACHES_ALL, Origin, origins_of, served
+from seeact_offline.recorder.origins import ANYWHERE, REACHES_ALL, BrowserOptions, Origin, origins_of, served
 from seeact_offline.recorder.script import TaskScript
 from seeact_offline.records import InputError, Model
 from seeact_offline.runs.ask import ask_a_person, ask_each, run_coroutine
 from seeact_offline.runs.config import SEEACT as SEEACT_AGENT
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.folder import Made, Manifest, RunFolder, worded
-from seeact_offline.runs.groundings import live_scores, open_strategy, without_ignored
+from seeact_offline.runs.folder import Made, Manifest, RunFolder
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
-from seeact_offline.runs.open import safe_name
+from seeact_offline.runs.opening import safe_name
+from seeact_offline.runs.strategy_opening import live_scores, open_strategy, without_ignored
 from seeact_offline.runs.watch import Watch
 from seeact_offline.sample import FONTS
 from seeact_offline.trajectories import Trajectory, TrajectoryStep, Verdict
-from seeact_offline.trajectories.later_verdicts import later_verdicts, verdicts_of_judge
-from seeact_offline.trajectories.people import NOBODY, keep_verdict
-from seeact_offline.trajectories.trajectory_files import LINES, PICTURES, read_trajectories, write_trajectories
+from seeact_offline.trajectories.judgements import later_verdicts, verdicts_of_judge
+from seeact_offline.trajectories.trajectory_files import (
+    LINES,
+    NOBODY,
+    keep_verdict,
+    read_trajectories,
+    write_trajectories,
+)
 
-EPISODES = "episodes.jsonl"
 ROWS = "rows.jsonl"
 """The rows of finished episodes, where they are kept; of an episode that was tried again also those of earlier commands."""
 ATTEMPT = "trajectories"
@@ -127,11 +151,14 @@ def browse(
     rules = replace(rules_of(config), **({} if steps is None else {"steps": steps}))
     settings = model_settings(asked, folder := _folder(source, config, name))
     settings.check_limit()
-    limits = _limits(rules, unaided, confirm is not None, web)
+    own = {"unaided": unaided, "confirm": confirm is not None, "browser": web.identity}
+    limits = {"rules": msgspec.to_builtins(rules), **{name: value for name, value in own.items() if value}}
     manifest = _manifest(source, config, identity, settings, name, limits, seeds or SEEDS)
     folder.check(manifest.identity)
     scores = live_scores(asked) if grounding.needs_ranking else None
-    with folder.alone(), settings.spending(folder) as budget, _place(is_miniwob, pilot) as place:
+    pages = served("", html_folder() if is_miniwob else None)
+    with folder.alone(), settings.spending(folder) as budget, pages as base:
+        place = Miniwob(base, pilot == SUBMIT) if is_miniwob else Place()
         agent = config.find_strategy().title
         watch.note(f"{len(tasks)} tasks, agent {agent}, model {name or settings.name}, out {folder.path}")
         shared = EpisodeOptions(
@@ -192,24 +219,13 @@ def acting_grounding(config: EvalConfig) -> tuple[Grounding, dict[str, Any]]:
     return grounding, opened.identity
 
 
-@contextmanager
-def _place(is_miniwob: bool, pilot: str) -> Iterator[Place]:
-    with served("", html_folder() if is_miniwob else None) as base:
-        yield Miniwob(base, pilot == SUBMIT) if is_miniwob else Place()
-
-
-def _limits(rules: StopRules, unaided: bool, confirmed: bool, web: BrowserOptions) -> dict[str, Any]:
-    own = {"unaided": unaided, "confirm": confirmed, "browser": web.identity}
-    return {"rules": msgspec.to_builtins(rules), **{name: value for name, value in own.items() if value}}
-
-
 def _manifest(
     source: str, config: EvalConfig, identity: Mapping[str, Any], settings: ModelSettings, name: str | None,
     limits: Mapping[str, Any], n_seeds: int,
 ) -> Manifest:  # fmt: skip
     own: dict[str, Any] = {}
     if source == MINIWOB:
-        own = {"miniwob": miniwob_version(), "seeds": n_seeds}
+        own = {"miniwob": version(MINIWOB), "seeds": n_seeds}
     elif source != BUNDLED:
         own = {"tasks_digest": file_digest(Path(source))}
     asked = {"model": name} if name else settings.source.identity(settings.options)
@@ -259,7 +275,7 @@ class _Run:
     def finished(self, n_browsers: int) -> LiveRun:
         """Runs the episodes that the folder does not hold, and writes its results. Raises OutOfBudget where not one could be begun."""
         folder, journal = self.folder, Journal(self.folder.path / EPISODES)
-        done = _episodes_of(journal)
+        done = read_episodes(folder.path)
         made = folder.content().get("made") if folder.manifest.exists() else msgspec.to_builtins(self.manifest.made)
         model = self.settings.open(self.budget, (made or {}).get("run", ""))
         folder.claim(self.manifest)
@@ -338,7 +354,9 @@ class _Run:
         """Writes the files of finished episodes. `kept`: those asked for. `every`: those of earlier commands too, which stay."""
         folder, settings = self.folder.path, self.manifest.settings
         replace_text(folder / EPISODES, "".join(f"{msgspec.json.encode(one).decode()}\n" for one in every.values()))
-        _gather(folder, [*every])
+        # the trajectories of all episodes in one file, in their order
+        parts = [path for name in every if ((path := folder / ATTEMPT / safe_name(name)) / LINES).is_file()]
+        write_trajectories(folder, chain.from_iterable(map(read_trajectories, parts)))
         is_helped = settings["model"] == f"{_BUILTIN}{ORACLE}" and self.options.helped
         results = summarise(kept, settings, is_helped, isinstance(self.options.place, Miniwob))
         replace_text(folder / "results.json", json.dumps(msgspec.to_builtins(results), indent=2) + "\n")
@@ -358,16 +376,6 @@ class _Run:
             ask_verdict=verdict and partial(ask_a_person, verdict, stopped, None),
         )
         return run_episode(task, lane.browser, self.speaker, self.scores, model, ask, options, lane.port)
-
-
-def _episodes_of(journal: Journal) -> dict[str, EpisodeLine]:
-    """The episodes of earlier commands, by id. Raises InputError for a line that is none."""
-    done: dict[str, EpisodeLine] = {}
-    for line in journal.lines():
-        with worded(f"line {line.number} of {journal.path}, which is no episode"):
-            one = decoded(line.text, EpisodeLine)
-        done[one.annotation_id] = one
-    return done
 
 
 def _line(episode: Episode) -> EpisodeLine:
@@ -400,10 +408,3 @@ def trajectory_of(episode: Episode, agent: str) -> Trajectory:
         id=episode.task.annotation_id, task_id=episode.task.annotation_id, task=episode.task.task, steps=tuple(steps),
         answer=episode.answer, verdicts=(verdict,) if episode.done is not None or episode.end == ERROR else (), agent=agent, website=episode.task.website,
     )  # fmt: skip
-
-
-def _gather(folder: Path, ids: Sequence[str]) -> None:
-    """Writes all trajectories into one file, in the order of the episodes."""
-    parts = [folder / ATTEMPT / safe_name(name) for name in ids]
-    write_trajectories(folder, (one for part in parts if (part / LINES).is_file() for one in read_trajectories(part)))
-    assert (folder / PICTURES).is_dir()

@@ -21,9 +21,9 @@ from seeact_offline.live.acting import Deed
 from seeact_offline.live.pages import PageView
 from seeact_offline.records import Box, Completion, Model, Request, StepError
 from seeact_offline.replies.final_answer import action_field
+from seeact_offline.web_agents.observations import Target as WindowTarget
 from seeact_offline.web_agents.web_actions import thought_of
 from seeact_offline.web_agents.web_loop import CORRECTED, AskedWindow, Past, Turn, WebAgentGrounding
-from seeact_offline.web_agents.web_windows import Target as WindowTarget
 
 WINDOW = (1280, 720)
 """Size of the window where an agent has none of its own, as pages were recorded."""

@@ -1,4 +1,4 @@
-"""Marks on a picture: a red box around each element and a label beside it. `docs/marks.md` says the same for people.
+"""Marks on a picture: a red box around each element and a label beside it. `docs/asking.md` says the same for people.
 
 Boxes are drawn by the supervision library, labels by Pillow. Labels stand at a corner of their box as in SeeAct's released code
 (src/offline_experiments/screenshot_generation/image_annotation.py at bcbbdc1), or are kept clear of each other (`MarkPlace`).

@@ -6,8 +6,8 @@ own. For a fixed page and browser the output is deterministic: nodes are numbere
 still, and random numbers are seeded.
 """
 
-from seeact_offline.recorder.browser import Recorder, RecordFailed, RecordOptions, find_chromium
-from seeact_offline.recorder.recording_folder import RecordingFolder
+from seeact_offline.recorder.browser import find_chromium
+from seeact_offline.recorder.recording import Recorder, RecordFailed, RecordingFolder, RecordOptions
 from seeact_offline.recorder.script import TaskScript, load_script
 
 __all__ = ["RecordFailed", "RecordOptions", "Recorder", "RecordingFolder", "TaskScript", "find_chromium", "load_script"]

@@ -1,4 +1,4 @@
-"""Chromium, driven through Playwright: one task at a time, one `StepRecord` an action.
+"""Chromium, driven through Playwright.
 
 Pages are untrusted, and a model is sent what they show. The browser resolves no host but those of the origins that the user named, so
 that a page reaches no others by frames, redirects, sockets or workers. Files are served over HTTP, because a page of a `file:` URL
@@ -7,35 +7,24 @@ may read other files.
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
-from msgspec import json, structs
-
-from seeact_offline.dataset.recorded import FINAL_SCREENSHOT, RECORDED_COLUMNS, Check, Condition, FinalState, PageState
-from seeact_offline.dataset.writing import ElementRecord, StepRecord
+from seeact_offline.dataset.recorded import Condition
 from seeact_offline.files.extras import install_command
-from seeact_offline.pages.screenshots import open_picture
-from seeact_offline.recorder.browser_options import environment_proxy
-from seeact_offline.recorder.cleaning import Node, candidate_attributes, clean, cleaned_html, raw_html, xml_text
-from seeact_offline.recorder.few_colours import in_few_colours
-from seeact_offline.recorder.observing import MEASURE, accessibility_tree, layout
-from seeact_offline.recorder.origins import ANYWHERE, Origin, served
+from seeact_offline.recorder.origins import ANYWHERE, Origin, environment_proxy
 from seeact_offline.recorder.script import Action, TaskScript
-from seeact_offline.recorder.snapshot import STYLES, snapshot_tree
-from seeact_offline.records import Box, InputError, StepError
+from seeact_offline.records import InputError, StepError
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, CDPSession, Locator, Page
+    from playwright.sync_api import CDPSession, Locator, Page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = (
@@ -48,13 +37,6 @@ between the two."""
 VIEWPORT_WIDTH, VIEWPORT_HEIGHT = 1280, 720
 CLOCK = "2026-03-12T10:00:00"
 """The current time, for pages."""
-NAME_CHARS = 80
-"""Most characters of an element's name in an action text."""
-NAMELESS_ROLES = frozenset(
-    {"", "generic", "none", "presentation", "StaticText", "LabelText", "Canvas", "Iframe", "ignored"}
-)
-"""Accessibility roles that add nothing to the tag."""
-_FINAL_COLUMNS = frozenset({"final_state", FINAL_SCREENSHOT})
 _POSITIVES = (Path(__file__).parent / "positives.js").read_text(encoding="utf-8")
 UNSEEN = """
 (() => {
@@ -75,9 +57,6 @@ INIT = f"""{UNSEEN}
   Math.random = () => (state = (state * 48271) % 2147483647) / 2147483647;
 }})();
 """
-_FALLBACK_NAME = """(el) => el.getAttribute('aria-label') || (el.tagName === 'SELECT' ? '' : el.innerText) || el.placeholder ||
-  el.title || el.name || ''"""
-"""The name of an element that the accessibility tree does not name; the text of a list would be all its options."""
 _VALUES = """(elements) => elements.map(
   (el) => el.tagName === 'SELECT' ? (el.selectedOptions[0]?.label ?? '') : String(el.value ?? ''))"""
 _REST = """(most_ms) => Promise.race([
@@ -86,212 +65,6 @@ _REST = """(most_ms) => Promise.race([
 ])"""
 REST_S = 5.0
 """Seconds for which a page's network, and then its frames, are waited for at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordOptions:
-    """Options of a recording."""
-
-    browser: str | None = None
-    """Path of a Chromium; None: the first one on the PATH."""
-    picture: str = "jpeg"
-    """jpeg, webp, png or tiff."""
-    quality: int = 80
-    """Quality of jpeg and webp, 1 to 100."""
-    colours: int = 256
-    """Number of colours that a tiff keeps, the most frequent ones, 1 to 256."""
-    raw_html: bool = True
-    """False leaves the column empty to save space."""
-    timeout_s: float = 15.0
-    """Seconds for an element to appear, and for a page to load."""
-    deadline_s: float = 45.0
-    """Seconds for a step as a whole; then the browser is killed and the task fails."""
-    allow_origins: tuple[str, ...] = ()
-    """Origins besides that of the task's start to which pages may send requests, as `https://host` or `http://host:port`."""
-    fonts: Path | None = None
-    """A fontconfig file that chooses the fonts; None: the system's."""
-    columns: tuple[str, ...] = RECORDED_COLUMNS
-    """The optional columns to write."""
-
-
-class RecordFailed(StepError):
-    """A task that could not be recorded to its end; `steps` are those before the one that failed."""
-
-    def __init__(self, detail: str, steps: Sequence[StepRecord]) -> None:
-        super().__init__("record_failed", detail)
-        self.steps = steps
-
-
-class Recorder:
-    """Records tasks. A context manager that keeps Playwright running while it is open."""
-
-    def __init__(self, options: RecordOptions) -> None:
-        """Raises InputError with the command that installs a missing browser."""
-        self._options = options
-        self._allowed = frozenset(Origin.of(url, "allow_origin") for url in options.allow_origins)
-        self._chromium = Chromium(find_chromium(options.browser), options.fonts)
-        self.refused: set[str] = set()
-        """Origins to which pages could not send their requests, so far."""
-
-    def __enter__(self) -> Recorder:
-        self._browser = self._chromium.reaching(self._allowed)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._chromium.close()
-
-    @property
-    def version(self) -> str:
-        """The browser's version."""
-        return str(self._browser.version)
-
-    def record(self, task: TaskScript) -> list[StepRecord]:
-        """All steps of one task, in a fresh profile. Raises RecordFailed naming the failed step, counted from 1."""
-        with served(task.start, task.served) as start:
-            self._browser = self._chromium.reaching(self._allowed | {Origin.of(start, "start")})
-            try:
-                with Deadline(self._browser, self._options.deadline_s) as deadline:
-                    return self._steps(task, start, deadline)
-            except RecursionError:
-                raise StepError("record_failed", f"task {task.task!r:.100}: a page that is nested too deeply") from None
-
-    def _note_refused(self, url: str) -> None:
-        with suppress(InputError):
-            origin = Origin.of(url, "start")
-            self.refused |= set() if origin in self._chromium.reachable else {str(origin)}
-
-    def _steps(self, task: TaskScript, start: str, deadline: Deadline) -> list[StepRecord]:
-        from playwright.sync_api import Error
-
-        states: list[_PageState] = []
-        final: _Capture | None = None
-        number, viewport = 0, {"width": VIEWPORT_WIDTH, "height": VIEWPORT_HEIGHT}
-        context: BrowserContext | None = None
-        try:
-            context = self._browser.new_context(viewport=viewport, locale="en-US", timezone_id="UTC")
-            context.on("requestfailed", lambda request: self._note_refused(request.url))
-            page = context.new_page()
-            page.on("dialog", lambda dialog: answer_dialog(dialog, accepts_dialog(dialog, task)))
-            page.set_default_timeout(1000 * self._options.timeout_s)
-            page.clock.set_fixed_time(CLOCK)
-            page.add_init_script(INIT)
-            session = context.new_cdp_session(page)
-            page.goto(start)
-            for number in range(len(task.actions)):
-                action = task.actions[number]
-                states.append(self._state(page, session, action, task.check))
-                carry_out(find(page, action), action)
-                deadline.restart()
-            if task.check or not _FINAL_COLUMNS.isdisjoint(self._options.columns):
-                final = self._capture(page, session, task.check)
-                for condition, result in zip(task.check, final.checked, strict=True):
-                    if not result.holds:
-                        reason = f"expected {condition} after it, got {str(result.found)[:100] or 'nothing'}"
-                        raise StepError("check_failed", reason)
-        except (Error, StepError) as error:
-            reason = error.detail if isinstance(error, StepError) else " ".join(error.message.split())[:300]
-            if deadline.passed:
-                reason = f"not done within {self._options.deadline_s:g} s"
-            refused = f"; no requests were sent to {', '.join(sorted(self.refused))[:200]}" if self.refused else ""
-            place = f"step {min(number + 1, len(task.actions))} of {len(task.actions)} of task {task.task!r:.100}"
-            is_check = isinstance(error, StepError) and error.name == "check_failed"
-            done = [] if is_check else self._records(task, start, states[:number], None)
-            raise RecordFailed(f"{place}: {reason}{refused}", done) from None
-        finally:
-            # the browser may be gone
-            with suppress(Error):
-                if context is not None:
-                    context.close()
-        return self._records(task, start, states, final)
-
-    def _records(
-        self, task: TaskScript, start: str, states: Sequence[_PageState], final: _Capture | None
-    ) -> list[StepRecord]:
-        """The rows of these pages. `final`: the page after the last action."""
-        # numbered by first appearance: a node keeps its id from page to page, but the browser's own numbers depend on timing
-        ids: dict[int, int] = {}
-        for capture in [*(one.capture for one in states), *([final] if final else [])]:
-            for node in capture.tree.walk():
-                node.backend_node_id = ids.setdefault(node.backend_node_id, len(ids) + 1)
-        for one in states:
-            one.hit[:] = [ids.get(node, -1) for node in one.hit]
-        # the port of a folder that is served here is another one each time
-        base = "" if start == task.start else urlunsplit((*urlsplit(start)[:2], "", "", ""))
-        actions = tuple(one.action_text for one in states)
-        finals = [*[None] * (len(states) - 1), final]
-        return [
-            self._record(task, i, one, actions, self._recorded(task, one.capture, finals[i], ids, base))
-            for i, one in enumerate(states)
-        ]
-
-    def _capture(self, page: Page, session: CDPSession, check: tuple[Condition, ...]) -> _Capture:
-        """The page at rest, scrolled to its top."""
-        settle(page)
-        page.evaluate("() => scrollTo(0, 0)")
-        columns = self._options.columns
-        return _Capture(
-            picture=page.screenshot(full_page=True, animations="disabled", caret="hide", type="png"),
-            tree=snapshot_tree(session.send("DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES)})),
-            checked=tuple(evaluate(page, condition) for condition in check),
-            state=PageState(page.url, *page.evaluate("() => [[innerWidth, innerHeight], [scrollX, scrollY]]")),
-            measured=page.evaluate(MEASURE) if "layout" in columns else [],
-            accessible=session.send("Accessibility.getFullAXTree")["nodes"] if "accessibility_tree" in columns else [],
-        )
-
-    def _state(self, page: Page, session: CDPSession, action: Action, check: tuple[Condition, ...]) -> _PageState:
-        """The page before the action, and the elements that the action hits."""
-        capture = self._capture(page, session, check)
-        if check and all(capture.holds):
-            raise StepError("check_failed", "expected a check that does not hold before this action, got one that does")
-        target = find(page, action)
-        target.scroll_into_view_if_needed()
-        hit = [] if action.frame else same_box(target, session)
-        return _PageState(capture, hit, action_text(target, session, hit, action))
-
-    def _recorded(
-        self, task: TaskScript, capture: _Capture, final: _Capture | None, ids: Mapping[int, int], base: str
-    ) -> dict[str, object]:
-        """The optional columns of a step. `final`: the page after the task's last action, for that step alone."""
-        made: dict[str, Callable[[], object]] = {
-            "page_state": lambda: structs.replace(capture.state, address=capture.state.address.removeprefix(base)),
-            "layout": lambda: layout(capture.tree, capture.measured),
-            "accessibility_tree": lambda: accessibility_tree(capture.accessible, ids, base),
-        }
-        if task.check:
-            made["check"] = lambda: Check(task.check, capture.holds, final.holds if final else None)
-        if final:
-            encoded, size = _encode(final.picture, self._options)
-            made["final_state"] = lambda: FinalState(
-                final.state.address.removeprefix(base), cleaned_html(clean(final.tree, Box(0, 0, *size))), task.answer
-            )
-        columns: dict[str, object] = {
-            name: json.encode(made[name]()).decode() if name in made else None for name in self._options.columns
-        }
-        if FINAL_SCREENSHOT in columns and final:
-            columns[FINAL_SCREENSHOT] = {"bytes": encoded, "path": None}
-        return columns
-
-    def _record(
-        self, task: TaskScript, index: int, state: _PageState, actions: tuple[str, ...], recorded: Mapping[str, object]
-    ) -> StepRecord:
-        encoded, size = _encode(state.capture.picture, self._options)
-        page = clean(state.capture.tree, Box(0, 0, *size))
-        return StepRecord(
-            annotation_id=task.annotation_id,
-            action_uid=task.action_uid(index),
-            task=task.task,
-            website=task.website,
-            domain=task.domain,
-            subdomain=task.subdomain,
-            index=index,
-            actions=actions,
-            operation=task.actions[index].operation,
-            raw_html=raw_html(state.capture.tree) if self._options.raw_html else "",
-            cleaned_html=cleaned_html(page),
-            elements=tuple(element_records(page, state.hit)),
-            screenshot=encoded,
-            recorded=recorded,
-        )
 
 
 class Chromium:
@@ -402,41 +175,11 @@ class Deadline:
             os.kill(self._pid, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
-class _Result(NamedTuple):
+class ConditionResult(NamedTuple):
     """A condition evaluated on a page."""
 
     holds: bool
     found: object
-
-
-@dataclass(frozen=True, slots=True)
-class _Capture:
-    """A page as it is at one time."""
-
-    picture: bytes
-    """PNG of the whole page."""
-    tree: Node
-    checked: tuple[_Result, ...]
-    """Result of each condition of the task's check."""
-    state: PageState
-    """State with the whole address."""
-    measured: list[dict[str, Any]]
-    """Empty unless it is written, as is the following."""
-    accessible: list[dict[str, Any]]
-
-    @property
-    def holds(self) -> tuple[bool, ...]:
-        return tuple(result.holds for result in self.checked)
-
-
-@dataclass(frozen=True, slots=True)
-class _PageState:
-    """One page before an action."""
-
-    capture: _Capture
-    hit: list[int]
-    """Backend node ids that the action hits, the element acted on first; empty inside a frame."""
-    action_text: str
 
 
 def find_chromium(path: str | None = None) -> str:
@@ -469,20 +212,20 @@ def carry_out(target: Locator, action: Action) -> None:
     done[action.operation.original_op]()
 
 
-def evaluate(page: Page, condition: Condition) -> _Result:
+def evaluate(page: Page, condition: Condition) -> ConditionResult:
     if condition.selector is None:
         address = urlunsplit(("", "", *urlsplit(page.url)[2:]))
-        return _Result(str(condition.url) in address, address)
+        return ConditionResult(str(condition.url) in address, address)
     found = page.locator(condition.selector).filter(visible=True)
     if condition.visible is not None:
         n = found.count()
-        return _Result(bool(n) == condition.visible, f"{n} visible elements")
+        return ConditionResult(bool(n) == condition.visible, f"{n} visible elements")
     if condition.value is not None:
         values = found.evaluate_all(_VALUES)
-        return _Result(condition.value in values, values)
+        return ConditionResult(condition.value in values, values)
     texts = [" ".join(text.split()) for text in found.all_inner_texts()]
     wanted = " ".join(str(condition.text).split())
-    return _Result(any(wanted in text for text in texts), texts)
+    return ConditionResult(any(wanted in text for text in texts), texts)
 
 
 def accepts_dialog(dialog: Any, task: TaskScript) -> bool:
@@ -516,51 +259,3 @@ def same_box(target: Locator, session: CDPSession) -> list[int]:
     items = session.send("Runtime.getProperties", asked)["result"]
     objects = [item["value"]["objectId"] for item in items if item["name"].isdigit()]
     return [int(session.send("DOM.describeNode", {"objectId": o})["node"]["backendNodeId"]) for o in objects]
-
-
-def action_text(target: Locator, session: CDPSession, hit: list[int], action: Action) -> str:
-    """`[role]  name -> OP: value`, as in the data set."""
-    role = name = ""
-    if hit:
-        asked = {"backendNodeId": hit[0], "fetchRelatives": False}
-        node: dict[str, Any] = next(iter(session.send("Accessibility.getPartialAXTree", asked)["nodes"]), {})
-        role, name = (str(node.get(field, {}).get("value", "")) for field in ("role", "name"))
-    if role in NAMELESS_ROLES:
-        role = str(target.evaluate("(el) => el.tagName.toLowerCase()"))
-    name = name or str(target.evaluate(_FALLBACK_NAME))
-    value = f": {action.operation.value}" if action.operation.value else ""
-    return f"[{role}]  {xml_text(name)[:NAME_CHARS].strip()} -> {action.operation.original_op}{value}"
-
-
-def element_records(page: Node, hit: list[int]) -> Iterator[ElementRecord]:
-    """Every element of the cleaned page as a candidate, in document order; the elements hit are the positives."""
-    places = {node: place for place, node in enumerate(hit)}
-    first_hit = True
-    for node in page.walk():
-        if not node.tag or node.box is None:
-            continue
-        is_positive = node.backend_node_id in places
-        yield ElementRecord(
-            backend_node_id=str(node.backend_node_id),
-            tag=node.tag,
-            box=node.box,
-            attributes=candidate_attributes(node),
-            is_positive=is_positive,
-            is_original=places.get(node.backend_node_id) == 0,
-            is_top_level=is_positive and first_hit,
-        )
-        first_hit = first_hit and not is_positive
-
-
-def _encode(png: bytes, options: RecordOptions) -> tuple[bytes, tuple[int, int]]:
-    """The picture in the format asked for, and its size in pixels."""
-    picture = open_picture(png).convert("RGB")
-    if options.picture == "png":
-        return png, picture.size
-    out = io.BytesIO()
-    if options.picture == "tiff":
-        in_few_colours(picture, options.colours).save(out, "TIFF", compression="packbits")
-        return out.getvalue(), picture.size
-    settings: dict[str, Any] = {"method": 6} if options.picture == "webp" else {"optimize": True}
-    picture.save(out, options.picture.upper(), quality=options.quality, **settings)
-    return out.getvalue(), picture.size

@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 from seeact_offline.recorder.browser import (
@@ -18,19 +18,18 @@ from seeact_offline.recorder.browser import (
     INIT,
     VIEWPORT_HEIGHT,
     VIEWPORT_WIDTH,
-    RecordOptions,
+    Chromium,
     evaluate,
     find_chromium,
-    launch,
 )
 from seeact_offline.recorder.browser import carry_out as carry_out_act
 from seeact_offline.recorder.origins import Origin, served
-from seeact_offline.recorder.script import Action, TaskScript
-from seeact_offline.recorder.site_states import STATE, Value, changes, read_state
+from seeact_offline.recorder.recording import RecordOptions
+from seeact_offline.recorder.script import STATE, Action, TaskScript, Value, changes, read_state
 from seeact_offline.records import Operation, StepError
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 CORRECTED, SWAPPED = "a false value first", "two fields in the other order"
 PLAY, LEFT_OUT, FALSE_VALUE, REPEATED, UNDONE, EXTRA, STOPPED = (
@@ -142,21 +141,13 @@ class Prover:
 
     def __init__(self, options: RecordOptions) -> None:
         self._allowed = frozenset(Origin.of(url, "allow_origin") for url in options.allow_origins)
-        self._path, self._fonts = find_chromium(options.browser), options.fonts
-        self._playwright: Any = None
-        self._browser: Browser | None = None
-        self._origin: Origin | None = None
+        self._chromium, self._port = Chromium(find_chromium(options.browser), options.fonts), 0
 
     def __enter__(self) -> Prover:
-        from playwright.sync_api import sync_playwright
-
-        self._playwright = sync_playwright().start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._browser is not None:
-            self._browser.close()
-        self._playwright.stop()
+        self._chromium.close()
 
     def changes(self, task: TaskScript) -> dict[str, Value | None]:
         """The changes of the state that the recorded acts make. Raises StepError where one of them cannot be carried out."""
@@ -187,14 +178,10 @@ class Prover:
     @contextmanager
     def _started(self, task: TaskScript) -> Iterator[tuple[Page, str]]:
         """A page in a fresh profile, and the address to open. The browser is kept while the origin is the same."""
-        with served(task.start, task.served, self._origin.port if self._origin else 0) as start:
+        with served(task.start, task.served, self._port) as start:
             origin = Origin.of(start, "start")
-            if self._browser is None or origin != self._origin:
-                if self._browser is not None:
-                    self._browser.close()
-                self._browser = launch(self._playwright, self._path, self._allowed | {origin}, self._fonts)
-                self._origin = origin
-            context = self._browser.new_context(
+            self._port = origin.port
+            context = self._chromium.reaching(self._allowed | {origin}).new_context(
                 viewport={"width": VIEWPORT_WIDTH, "height": VIEWPORT_HEIGHT}, locale="en-US", timezone_id="UTC"
             )
             page = context.new_page()

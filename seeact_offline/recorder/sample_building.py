@@ -12,10 +12,10 @@ from typing import Any
 
 from seeact_offline.dataset import SPLITS
 from seeact_offline.dataset.writing import to_row, write_hub_parquet
-from seeact_offline.recorder.browser import CLOCK, VIEWPORT_HEIGHT, VIEWPORT_WIDTH, Recorder, RecordOptions
+from seeact_offline.recorder.browser import CLOCK, VIEWPORT_HEIGHT, VIEWPORT_WIDTH
 from seeact_offline.recorder.proving import Prover
-from seeact_offline.recorder.script import TaskScript, load_script
-from seeact_offline.recorder.site_states import CHECKS, load_checks
+from seeact_offline.recorder.recording import Recorder, RecordOptions
+from seeact_offline.recorder.script import CHECKS, TaskScript, load_checks, load_script
 from seeact_offline.records import InputError
 from seeact_offline.sample import FONTS, SITES
 

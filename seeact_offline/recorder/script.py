@@ -1,20 +1,104 @@
-"""Task scripts: tasks and their actions on pages, as YAML or JSON, checked before a browser is started."""
+"""Tasks and their actions on pages, from scripts in YAML or JSON, checked before a browser is started, and what the recorded acts change in the
+state of a bundled site, value by value.
+
+A site's script keeps its state (`siteState` of each site); `state.js` adds the fields that were filled in. A check is made by playing the
+recorded acts, and lies beside the tasks in `checks.json`.
+"""
 
 from __future__ import annotations
 
+import re
 import uuid
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import json
 
 from seeact_offline.dataset.recorded import Condition
 from seeact_offline.files.formats import FormatError, typed
-from seeact_offline.files.named import read_settings
+from seeact_offline.files.named import read_settings, read_values
 from seeact_offline.recorder.origins import Origin
-from seeact_offline.recorder.site_states import NOTHING_FREE, Changes, Free
 from seeact_offline.records import OPERATIONS, InputError, Operation
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+STATE = (Path(__file__).parent / "state.js").read_text(encoding="utf-8")
+"""A script that must run before the page's own."""
+CHECKS = "checks.json"
+"""File of a site's checks: task -> its changes."""
+Value = str | int | float | bool
+Changes = Mapping[str, Value | None]
+"""Path -> the value after it; None where there is no value any more."""
+
+
+def read_state(page: Page) -> dict[str, Value]:
+    """The state of a page now, by path; empty for a page without `STATE`."""
+    text = page.evaluate("() => window.__readState ? window.__readState() : '{}'")
+    return flatten(json.decode(text))
+
+
+def flatten(state: object) -> dict[str, Value]:
+    """Path -> value. The order of a list does not count: its elements are paths, and their number the value. Values that are empty (false, 0, "", null) count as
+    none, so that a switch that was put on and off again has not changed.
+
+    >>> flatten({"cart": ["tea", "tea", {"id": 3}], "view": "home", "gift": False})
+    {'cart["tea"]': 2, 'cart[{"id":3}]': 1, 'view': 'home'}
+    """
+    return dict(_leaves("", state))
+
+
+def _leaves(path: str, value: object) -> Iterator[tuple[str, Value]]:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _leaves(f"{path}.{name}" if path else str(name), inner)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        elements = Counter(json.encode(element, order="sorted").decode() for element in value)
+        for element, number in elements.items():
+            yield f"{path}[{element}]", number
+    elif value:
+        assert isinstance(value, str | int | float)
+        yield path, value
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """Paths of a state whose value may vary, as patterns (`order.id`, `cart.*`)."""
+
+    paths: tuple[str, ...] = ()
+    """Do not count at all."""
+    own_words: tuple[str, ...] = ()
+    """Any text will do, but some."""
+
+
+NOTHING_FREE = Free()
+
+
+def changes(
+    before: Mapping[str, Value], after: Mapping[str, Value], free: Free = NOTHING_FREE
+) -> dict[str, Value | None]:
+    """Differences between two states, sorted by path."""
+    changed = {}
+    for path in sorted(before.keys() | after.keys()):
+        value = after.get(path)
+        if value != before.get(path) and not any(fnmatchcase(path, pattern) for pattern in free.paths):
+            changed[path] = True if value and any(fnmatchcase(path, pattern) for pattern in free.own_words) else value
+    return changed
+
+
+def load_checks(folder: Path) -> dict[str, dict[str, Value | None]]:
+    """Task's id -> its changes, of the site in this folder."""
+    path = folder / CHECKS
+    return json.decode(path.read_bytes(), type=dict[str, dict[str, Value | None]])
+
+
+# --- scripts ---
 
 RECORDED_AS = {"CLICK": "CLICK", "TYPE": "TYPE", "SELECT": "SELECT", "HOVER": "CLICK", "ENTER": "CLICK"}
 """Action -> the operation that a row names."""
@@ -77,7 +161,7 @@ def load_script(path: Path, default_split: str = "train", needs_steps: bool = Tr
     if not isinstance(tasks, list) or not tasks:
         raise InputError("script", f"a list of tasks under 'tasks' in {path}", f"{tasks!r:.60}")
     return [
-        _task({**common, "split": default_split, **_mapping(task, path, i)}, path, i, needs_steps)
+        _script_task({**common, "split": default_split, **_mapping(task, path, i)}, path, i, needs_steps)
         for i, task in enumerate(tasks)
     ]
 
@@ -88,7 +172,7 @@ def _mapping(task: object, path: Path, i: int) -> dict[str, Any]:
     return task
 
 
-def _task(fields: Mapping[str, Any], path: Path, i: int, needs_steps: bool) -> TaskScript:
+def _script_task(fields: Mapping[str, Any], path: Path, i: int, needs_steps: bool) -> TaskScript:
     where = f"task {i} of {path}"
     task = _text(fields, "task", where)
     steps = fields.get("steps", None if needs_steps else [])
@@ -175,3 +259,49 @@ def _text(fields: Mapping[str, Any], name: str, where: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise InputError("script", f"a text under '{name}' in {where}", f"{value!r:.60}")
     return value
+
+
+# --- tasks for websites as others publish them ---
+
+_HOST = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?(/\S*)?")
+
+
+class _PublishedTask(msgspec.Struct, frozen=True):
+    """A task for websites as others publish them: SeeAct's 90 online tasks (OSU-NLP-Group/SeeAct 70c49b9,
+    data/online_tasks/merged_online_90_tasks.json), and Online-Mind2Web's 300 (osunlp/Online-Mind2Web, Online_Mind2Web.json), which also have
+    `reference_length` and `level`."""
+
+    task_id: str
+    confirmed_task: str
+    website: str
+    """A URL, or the host of one."""
+
+
+def load_tasks(path: Path) -> list[TaskScript]:
+    """The tasks of a script, whose steps may be missing, or of a published JSON list. Raises InputError naming the task and what is wrong."""
+    content = read_values("script", path)
+    if not isinstance(content, list):
+        return load_script(path, needs_steps=False)
+    tasks = [_published_task(fields, f"task {number} of {path}") for number, fields in enumerate(content)]
+    ids = [task.annotation_id for task in tasks]
+    if twice := next((name for name in ids if ids.count(name) > 1), None):
+        raise InputError("script", "every task_id once", f"{twice!r:.60} again in {path}")
+    return tasks
+
+
+def _published_task(fields: Any, where: str) -> TaskScript:
+    try:
+        task = typed(fields, _PublishedTask)
+    except FormatError as error:
+        raise InputError("script", error.expected, f"{error.got} in {where}") from None
+    # some of SeeAct's tasks name a host alone
+    start = f"https://{task.website}" if _HOST.fullmatch(task.website) else task.website
+    if not (task.task_id.strip() and task.confirmed_task.strip()):
+        raise InputError("script", "texts under task_id and confirmed_task", f"an empty one in {where}")
+    try:
+        website = Origin.of(start, "script").host
+    except InputError:
+        raise InputError("script", "a URL or a host under 'website'", f"{task.website!r:.60} in {where}") from None
+    return TaskScript(
+        task.task_id, task.confirmed_task, "train", website, "unknown", "unknown", start, served=None, actions=()
+    )

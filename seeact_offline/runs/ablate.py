@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from seeact_offline.grounding.strategies import agents, find_strategy
+from seeact_offline.files.extensions import Doors
+from seeact_offline.grounding.strategies import find_strategy
 from seeact_offline.models.budget import Budget
 from seeact_offline.ranking import parts_of
 from seeact_offline.ranking.stage import extent, ranking_stage
@@ -23,12 +24,9 @@ from seeact_offline.runs.evaluate import ask_all, write_results
 from seeact_offline.runs.folder import Manifest, RunFolder
 from seeact_offline.runs.markings import Marking, check_markings
 from seeact_offline.runs.model_settings import replies_of
-from seeact_offline.runs.open import OpenRun, numbered_folder, open_run, run_folder, safe_name, variant_of
+from seeact_offline.runs.opening import OpenRun, numbered_folder, open_run, run_folder, safe_name, variant_of
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted, replies_in_words
-
-if TYPE_CHECKING:
-    from seeact_offline.runs.plan import Estimate
 
 OBSERVER = "visualwebarena"
 """The web agent that has several observations."""
@@ -46,18 +44,15 @@ class Axis:
     """One run and several, in words."""
 
 
-AXES: dict[str, Axis] = {
-    "markup": Axis("ablate-markup", ("marks", "mark_position", "mark_turn1"), ("way of marking", "ways of marking")),
-    "observation": Axis(
-        "ablate-observation",
-        ("observation", "captions", "captioner", "prompts_digest"),
-        ("observation", "observations"),
-    ),
-    "ranker": Axis("ablate-ranker", ("ranker", "scores_digest"), ("ranker", "rankers")),
-}
-if OBSERVER not in agents():
-    # the annex of web agents was deleted
-    del AXES["observation"]
+MARKUP = Axis("ablate-markup", ("marks", "mark_position", "mark_turn1"), ("way of marking", "ways of marking"))
+RANKER = Axis("ablate-ranker", ("ranker", "scores_digest"), ("ranker", "rankers"))
+AXES = Doors(
+    {
+        "markup": f"{__name__}:MARKUP",
+        "observation": "seeact_offline.web_agents.observation_axis:OBSERVATION",
+        "ranker": f"{__name__}:RANKER",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,24 +140,13 @@ def ablate(config: EvalConfig, axis: Axis, variants: Sequence[Variant], watch: W
     Raises InputError.
     """
     watch = watch or Watch()
-    first, whole, runs = _open(config, axis, variants, watch)
+    first, whole, runs = open_ablation(config, axis, variants, watch)
     first.folder.check(whole.identity)
     with first.folder.alone(), first.model.spending(first.folder) as budget, rare_collections():
         return _ablate(axis, first.folder, whole, runs, budget, watch)
 
 
-def estimate_ablation(
-    config: EvalConfig, axis: Axis, variants: Sequence[Variant], watch: Watch | None = None
-) -> dict[str, Estimate]:
-    """Estimates calls, tokens and cost of each variant by itself; sends nothing. Raises InputError."""
-    from seeact_offline.runs.estimate import estimate
-
-    watch = watch or Watch()
-    _, _, runs = _open(config, axis, variants, watch)
-    return {variant.name: estimate(run, watch) for variant, run in zip(variants, runs, strict=True)}
-
-
-def _open(
+def open_ablation(
     config: EvalConfig, axis: Axis, variants: Sequence[Variant], watch: Watch
 ) -> tuple[OpenRun, Manifest, list[OpenRun]]:
     """The run that opens the folder of all, the manifest of this folder, and the run of each variant. Raises InputError."""
@@ -171,7 +155,7 @@ def _open(
     first = open_run(configs[0], watch)
     rankings = [first.ranking]
     for one in configs[1:]:
-        rankings.append(ranking_stage(one, one.scores, first.split, watch) if axis is AXES["ranker"] else first.ranking)
+        rankings.append(ranking_stage(one, one.scores, first.split, watch) if axis is RANKER else first.ranking)
     identity, settings = (
         {name: value for name, value in entries.items() if name not in axis.settings}
         for entries in (first.manifest.identity, first.manifest.settings)

@@ -33,7 +33,7 @@ from seeact_offline.records import (
     StepScore,
     Truth,
 )
-from seeact_offline.runs.open import OpenRun
+from seeact_offline.runs.opening import OpenRun
 from seeact_offline.runs.prepare import element_text, prepare, target_of
 from seeact_offline.runs.watch import StepListener, Watch
 from seeact_offline.scoring.step_scores import score_step

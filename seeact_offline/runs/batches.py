@@ -35,7 +35,7 @@ from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluate import finish
 from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.model_settings import ModelSettings, model_settings, replies_of
-from seeact_offline.runs.open import OpenRun, open_run, run_folder
+from seeact_offline.runs.opening import OpenRun, open_run, run_folder
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
 from seeact_offline.runs.waves import BatchFolder, Closing, Shard, ShardLimits, Wave, WaveWriter, result_lines

@@ -92,16 +92,16 @@ class EvalConfig(RankConfig):
         None, "score file in place of --ranker: .parquet or .pkl", group=RANKING, read=Path, metavar="FILE", is_basic=True
     )
     top_k: int = option(
-        50, "number of candidates offered (default: {default})", group=RANKING, number=POSITIVE, metavar="K", is_basic=True
+        50, "number of candidates offered (default: {default})", group=RANKING, number=POSITIVE, metavar="K", is_basic=True, decides_questions=True
     )
     group_size: int = option(
         RELEASED_SIZE, "number of candidates a question (default: {default}, with 16 in the first, as in the released code)",
-        group=RANKING, number=POSITIVE, metavar="N",
+        group=RANKING, number=POSITIVE, metavar="N", decides_questions=True,
     )
     merge: MergeRule = option(
-        "final-round", "rule that merges the groups' answers (default: {default})", group=RANKING, choices=MERGE_RULES
+        "final-round", "rule that merges the groups' answers (default: {default})", group=RANKING, choices=MERGE_RULES, decides_questions=True
     )
-    prompts: str = option("seeact", "prompt pack (default: {default})", group=RANKING, metavar="NAME|DIR")
+    prompts: str = option("seeact", "prompt pack (default: {default})", group=RANKING, metavar="NAME|DIR", decides_questions=True)
     grounding: str = option(
         "choice", "method that turns the plan into an element: {known} (default: {default})",
         group=RANKING, metavar="NAME", known=_known_groundings, is_basic=True,
@@ -112,16 +112,16 @@ class EvalConfig(RankConfig):
     )
 
     turns: Literal[1, 2] = option(
-        2, "1 sends both turns in one message (default: {default})", group=QUESTIONS, choices=(1, 2), read=int
+        2, "1 sends both turns in one message (default: {default})", group=QUESTIONS, choices=(1, 2), read=int, decides_questions=True
     )
-    no_image: bool = option(False, "send pruned HTML instead of the picture", group=QUESTIONS, read=bool)
+    no_image: bool = option(False, "send pruned HTML instead of the picture", group=QUESTIONS, read=bool, decides_questions=True)
     max_image_side: int = option(
         MAX_SIDE, "longest side of a picture sent, in pixels; larger pictures are reduced (default: {default})",
-        group=QUESTIONS, number=SIDE, metavar="N",
+        group=QUESTIONS, number=SIDE, metavar="N", decides_questions=True,
     )
     batching: str = option(
         BATCHINGS[0], "choice, annotation: ask turn 1 for every group, or once a step about the whole page (default: {default})",
-        group=QUESTIONS, choices=BATCHINGS,
+        group=QUESTIONS, choices=BATCHINGS, decides_questions=True,
     )
     grounding_options: Mapping[str, Any] = field(default_factory=dict)
     """Options that the grounding alone has, by name."""
@@ -201,7 +201,7 @@ class EvalConfig(RankConfig):
     )
     seed: int = option(
         _MODEL.seed, "seed of the bootstrap, the model and --sample (default: {default})",
-        group=RUN, read=int, metavar="N", is_refusable=True,
+        group=RUN, read=int, metavar="N", is_refusable=True, decides_questions=True,
     )
     concurrency: int = option(
         _MODEL.concurrency, "maximum number of simultaneous calls (default: {default})",

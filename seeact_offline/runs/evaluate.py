@@ -20,7 +20,7 @@ from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.costs import paid_cost, run_cost
 from seeact_offline.runs.engines import ASKING_ENGINES, AskTask
 from seeact_offline.runs.model_settings import replies_of
-from seeact_offline.runs.open import OpenRun, open_run
+from seeact_offline.runs.opening import OpenRun, open_run
 from seeact_offline.runs.reading_hints import reading_hint
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch

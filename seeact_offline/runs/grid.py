@@ -25,10 +25,10 @@ from seeact_offline.runs.ask import run_coroutine
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.runs.folder import RunFolder
-from seeact_offline.runs.groundings import open_strategy, without_ignored
 from seeact_offline.runs.model_settings import model_settings
-from seeact_offline.runs.open import OpenRun, numbered_folder, open_run, run_folder, safe_name
+from seeact_offline.runs.opening import OpenRun, numbered_folder, open_run, run_folder, safe_name
 from seeact_offline.runs.run import Run
+from seeact_offline.runs.strategy_opening import open_strategy, without_ignored
 from seeact_offline.runs.watch import Watch
 
 INDEX = "grid.json"

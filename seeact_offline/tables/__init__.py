@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from seeact_offline.files.extensions import entry_point_names, load_named
+from seeact_offline.files.extensions import Doors, entry_point_names, load_named
 from seeact_offline.files.table import Table
 from seeact_offline.records import InputError
 from seeact_offline.scoring.report import NOT_THE_PAPERS
-from seeact_offline.tables import ablation, data_sets, live_gap, methods
+from seeact_offline.tables import ablation, data_sets, methods
 from seeact_offline.tables.document import Provenance, TableDocument
-from seeact_offline.tables.table_input import NEWEST, SAMPLE, TableInput, TableRun
+from seeact_offline.tables.table_input import NEWEST, SAMPLE, TableInput, TableRun, find_runs, is_live
 
 __all__ = ["TABLES", "Table", "TableDocument", "TableKind", "TableRun", "build_table", "find_table"]
 
@@ -36,11 +36,20 @@ class TableKind:
     """The fields of the input beyond its runs that it uses: of `dataset`, `by` and `stderr`."""
 
 
+LIVE = Doors({"4": "seeact_offline.live.live_gap:build"})
+"""Builders of the tables that hold folders of episodes, of the annex that leaves such folders."""
+
+
+def _offline_or_live(given: TableInput) -> TableDocument:
+    holds_episodes = "4" in LIVE and any(map(is_live, find_runs(given.paths)))
+    return LIVE["4"](given) if holds_episodes else methods.build(given)
+
+
 TABLES: dict[str, TableKind] = {
     "1": TableKind(data_sets.build, frozenset({"dataset"})),
     "2": TableKind(methods.build, frozenset({"by", "stderr"})),
     "3": TableKind(methods.build, frozenset({"by", "stderr"})),
-    "4": TableKind(live_gap.build, frozenset({"stderr"})),
+    "4": TableKind(_offline_or_live, frozenset({"stderr"})),
     "5": TableKind(ablation.build, frozenset({"stderr"})),
     "6": TableKind(methods.build, frozenset({"stderr"})),
     "observations": TableKind(ablation.build, frozenset({"stderr"})),

@@ -170,7 +170,7 @@ def ablation_table(name: str, folder: Path, rows: Sequence[str], complete: bool)
 def _over(run: TableRun, keys: frozenset[StepKey]) -> TableRun:
     """The run scored over these steps alone."""
     # opens pages, which is not needed otherwise
-    from seeact_offline.runs.rescoring import open_finished
+    from seeact_offline.results.recompute import open_finished
 
     finished = open_finished(run.path)
     kept = [(p, t) for p, t in zip(finished.predictions, finished.truths, strict=True) if p.key in keys]

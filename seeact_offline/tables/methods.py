@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
 from seeact_offline.records import InputError, Metric, StepKey
-from seeact_offline.runs.finished import NOT_RUN
+from seeact_offline.results.comparing import NOT_RUN
 from seeact_offline.scoring import aggregate
 from seeact_offline.scoring.inference import wilson
 from seeact_offline.scoring.metrics import METRICS

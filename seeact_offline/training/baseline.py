@@ -3,60 +3,84 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from seeact_offline.dataset import TEST_SPLITS, Split
+from seeact_offline.files.options import POSITIVE, option
 from seeact_offline.records import InputError
 from seeact_offline.runs.watch import Watch
 from seeact_offline.training import BASELINES
-from seeact_offline.training.progress import TrainingProgress
-from seeact_offline.training.recipe import RECIPES, SMALL, PublishedRecipe, Recipe, Running
-from seeact_offline.training.small_bases import SmallBase
-from seeact_offline.training.training_rows import QuestionMaker
+from seeact_offline.training.recipe import RECIPES, SMALL, PublishedRecipe, Recipe, Running, SmallBase, names, splits
+
+if TYPE_CHECKING:
+    from seeact_offline.training.progress import TrainingProgress
+    from seeact_offline.training.training_rows import QuestionMaker
 
 PROMPTS = "seeact"
 """The prompts where none are named: ours."""
+TRAINING, EVALUATION = "options", "evaluation at the end"
+"""Groups of options."""
 
 
 @dataclass(frozen=True, slots=True)
 class FineTuning:
     """The options of a fine-tuning. The defaults are the baseline's own, on the bundled sample."""
 
-    out: Path
-    baseline: str = "flan-t5"
-    """One of BASELINES."""
-    base: str | SmallBase | None = None
-    """A model's folder or hub id, or the shape of one that begins with random weights; None: the baseline's. See `resolved_base`."""
+    # fmt: off
+    out: Path = option(MISSING, "folder of the trained model", group=TRAINING, read=Path, metavar="DIR")
+    baseline: str = option(
+        "flan-t5", "what is trained (default: {default})", group=TRAINING, choices=tuple(BASELINES), is_basic=True
+    )
+    base: str | SmallBase | None = option(
+        None, "model to start from (default: google/flan-t5-base, Salesforce/blip2-flan-t5-xl; for vlm and web-agent there is none)",
+        group=TRAINING, metavar="DIR|HUB_ID", is_basic=True,
+    )
+    """Or the shape of one that begins with random weights; None: the baseline's. See `resolved_base`."""
     dataset: Any = "sample"
     split: str = "train"
     limit: int | None = None
     """Number of tasks, the first ones; None: all."""
-    scores: Path | None = None
-    """A score file of the train split: for `hard_negatives`, and for questions about whole groups of ranked candidates."""
-    prompts: str = PROMPTS
+    scores: Path | None = option(
+        None, "of the train split: for --hard-negatives, and vlm", group=TRAINING, read=Path, metavar="FILE", is_basic=True
+    )
+    """For `hard_negatives`, and for questions about whole groups of ranked candidates."""
+    prompts: str = option(
+        PROMPTS, "prompt pack (default: {default}; with --recipe none)", group=TRAINING, metavar="NAME|DIR"
+    )
     recipe: Recipe | None = None
     """None: the published one's or the baseline's. See `resolved_recipe`."""
-    published: str | None = None
-    """One of RECIPES, which then decides what is not given."""
+    published: str | None = option(
+        None, "all of a published one that belongs together; options given beside it win, and are named",
+        group=TRAINING, choices=tuple(RECIPES), flags=("--recipe",), is_basic=True,
+    )
+    """It decides what is not given."""
     running: Running = field(default_factory=Running)
     own: Mapping[str, Any] = field(default_factory=dict)
-    """Options that not every baseline has, by name."""
-    resume: bool = False
-    processes: int = 1
-    """Processes that prepare the data."""
-    test_data: Any | None = None
-    """Data whose test splits no training step may be from, and on which the model is evaluated; None: `dataset`."""
-    evaluate: tuple[str, ...] = TEST_SPLITS
-    """Splits of the full evaluation at the end; of all three those that the data has."""
-    eval_ranker: str | None = None
-    eval_scores: Path | None = None
-    """The ranker, or the score file, of their candidates."""
-    eval_limit: int | None = None
+    """Those of `OwnOptions` that were given, by name."""
+    resume: bool = option(False, "resume from the last checkpoint in --out", group=TRAINING, read=bool, is_basic=True)
+    processes: int = option(1, "that prepare the data", group=TRAINING, number=POSITIVE, metavar="N")
+    test_data: Any | None = option(
+        None, "whose test splits count (default: --dataset)", group=EVALUATION, metavar="DIR|HUB_ID"
+    )
+    """No training step may be from them."""
+    evaluate: tuple[str, ...] = option(
+        TEST_SPLITS, "asked as a whole; none for none (default: the three test splits)",
+        group=EVALUATION, read=splits, metavar="SPLIT[,SPLIT]", is_basic=True,
+    )
+    """Of all three those that the data has."""
+    eval_ranker: str | None = option(
+        None, "ranks their candidates, and vlm's questions", group=EVALUATION, metavar="NAME|DIR"
+    )
+    eval_scores: Path | None = option(None, "a score file instead", group=EVALUATION, read=Path, metavar="FILE")
+    eval_limit: int | None = option(
+        None, "only the first N tasks of each", group=EVALUATION, number=POSITIVE, metavar="N"
+    )
     command: str = ""
     """Command line, for the card."""
+    # fmt: on
 
     @property
     def resolved_base(self) -> str | SmallBase:
@@ -97,6 +121,25 @@ class FineTuning:
             of = " and ".join(found.baselines)
             raise InputError("recipe", sentence=f"`recipe` {self.published} is one of {of}, not of {self.baseline}")
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class OwnOptions:
+    """Options that one baseline alone has."""
+
+    side: int | None = option(
+        None, "of pictures (default: as the base)", group="of blip2 alone", number=POSITIVE, metavar="PIXELS"
+    )
+    language: str | None = option(
+        None, "a fine-tuned T5 to start the language part from", group="of blip2 alone", metavar="DIR|HUB_ID"
+    )
+    max_pixels: int | None = option(
+        None, "of a picture (default: as the base)", group="of vlm alone", number=POSITIVE, metavar="N"
+    )
+    dialogues: tuple[Path, ...] | None = option(
+        None, "what it learns from, as `improve` writes it", group="of web-agent alone", metavar="FILE[,FILE]",
+        read=lambda text: tuple(map(Path, names(text))),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

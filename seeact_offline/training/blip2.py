@@ -24,14 +24,19 @@ from seeact_offline.models.hf_folder import digest
 from seeact_offline.records import InputError
 from seeact_offline.runs.watch import Watch
 from seeact_offline.training.baseline import Baseline, FineTuning, TrainedSettings
-from seeact_offline.training.bases import base_folder, check_model, load_model, load_part, loading_options
-from seeact_offline.training.examples import check_tokenizer
-from seeact_offline.training.mindact_rows import CUT, LEARNS, MultiChoice, evaluation_fields, open_multichoice
-from seeact_offline.training.page_pictures import Pictures, kept_pictures
+from seeact_offline.training.bases import base_folder, build_blip2, check_model, load_model, load_part, loading_options
+from seeact_offline.training.flan_t5 import IGNORED, seq2seq_trainer
+from seeact_offline.training.mindact_rows import (
+    CUT,
+    LEARNS,
+    MultiChoice,
+    check_tokenizer,
+    evaluation_fields,
+    open_multichoice,
+)
 from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.recipe import NEW_TOKENS
-from seeact_offline.training.small_bases import build_blip2
-from seeact_offline.training.trainer import IGNORED, seq2seq_trainer
+from seeact_offline.training.training_rows import Pictures, kept_pictures
 
 TEMPLATE = (
     "{% for message in messages %}"
@@ -87,8 +92,7 @@ def open_blip2(
     """
     from transformers import Blip2ForConditionalGeneration, Blip2Processor
 
-    _check_kind(base)
-    folder = base_folder(base)
+    folder = _blip2_folder(base)
     model = load_model(Blip2ForConditionalGeneration, folder, **loading)
     processor = load_part(Blip2Processor, folder)
     _check_pictures(model, processor, base)
@@ -105,14 +109,17 @@ def open_blip2(
     return Blip2(model, processor)
 
 
-def _check_kind(base: object) -> None:
+def _blip2_folder(base: object) -> Path:
+    """Raises InputError for what is no BLIP-2 with a T5."""
     from transformers import AutoConfig, Blip2Config
 
-    config = load_part(AutoConfig, base_folder(base))
+    folder = base_folder(base)
+    config = load_part(AutoConfig, folder)
     text = getattr(config, "text_config", None)
     if not isinstance(config, Blip2Config) or getattr(text, "model_type", None) != "t5":
         got = f"{base}, of type {config.model_type}" + (f" with {text.model_type}" if text is not None else "")
         raise InputError("base", "a BLIP-2 with a T5 as its language part", got)
+    return folder
 
 
 def _check_pictures(model: Any, processor: Any, base: str | Path) -> None:
@@ -233,10 +240,16 @@ class Blip2Tuning:
     """A BLIP-2 ready to be trained."""
 
     def __init__(self, asked: FineTuning, split: Split) -> None:
-        """Raises InputError for a base that is not a BLIP-2 with a T5, and PromptError."""
+        """Raises InputError for a base that is not a BLIP-2 with a T5, or that lacks weights, and PromptError."""
+        from transformers import Blip2ForConditionalGeneration, T5ForConditionalGeneration
+
         self._asked, self._split, self._language = asked, split, asked.own.get("language")
         self._questions = open_multichoice(asked, split)
-        _check_whole(asked)
+        # weights are not read yet, as they may be many
+        folder = _blip2_folder(asked.resolved_base)
+        check_model(Blip2ForConditionalGeneration, folder, attention=asked.running.attention)
+        if self._language is not None:
+            check_model(T5ForConditionalGeneration, _language_folder(self._language), "language")
         self._opened = _open(asked)
         check_tokenizer(self._opened.processor.tokenizer)
 
@@ -281,18 +294,7 @@ def _evaluation(asked: FineTuning) -> dict[str, Any]:
     """Fields of `EvalConfig` with which the trained model is asked."""
     how = evaluation_fields(asked)
     # JPEG would change the pixels that were trained on
-    shown = {"grounding_options": {**how["grounding_options"], "group_picture": True}, "image_format": "png"}
-    return {**how, **shown}
-
-
-def _check_whole(asked: FineTuning) -> None:
-    """Raises InputError for a base or language part that lacks weights. They are not read, as they may be many."""
-    from transformers import Blip2ForConditionalGeneration, T5ForConditionalGeneration
-
-    _check_kind(asked.resolved_base)
-    check_model(Blip2ForConditionalGeneration, base_folder(asked.resolved_base), attention=asked.running.attention)
-    if asked.own.get("language") is not None:
-        check_model(T5ForConditionalGeneration, _language_folder(asked.own["language"]), "language")
+    return {**how, "grounding_options": {**how["grounding_options"], "group_picture": True}, "image_format": "png"}
 
 
 def _open(asked: FineTuning) -> Blip2:

@@ -1,16 +1,18 @@
-"""The model card of a fine-tuned baseline: its base, data and recipe, as resolved, and its results."""
+"""The model card of a fine-tuned baseline: its base, data and recipe, as resolved, its results, and its learning curve as a picture."""
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from seeact_offline.files.markdown import cell, percent, table
 from seeact_offline.scoring.protocols import headline
 from seeact_offline.scoring.report import first_tasks
-from seeact_offline.training.examples import CUTS
+from seeact_offline.training.baseline import Baseline
+from seeact_offline.training.training_rows import CUTS
 
 SAMPLE = "It was trained on the bundled sample, fictional websites made to try the program: no figure here says anything of real pages."
 
@@ -21,33 +23,34 @@ HELD_OUT: dict[str, tuple[str, Callable[[float], str]]] = {
     "eval_answer_accuracy": ("whole answer, %", percent),
 }
 """The Trainer's figures of the tasks held out -> a column's title, and its number format."""
-RESULTS = (
-    "split",
-    "protocol",
-    "candidates ranked by",
-    "tasks",
-    "steps",
-    "element accuracy, %",
-    "operation F1, %",
-    "step success, %",
-    "ceiling, %",
-)
+METRICS = {
+    "element_accuracy": "element accuracy, %",
+    "operation_f1": "operation F1, %",
+    "step_success_rate": "step success, %",
+    "ceiling": "ceiling, %",
+}
+RESULTS = ("split", "protocol", "candidates ranked by", "tasks", "steps", *METRICS.values())
 AVERAGES = "The averages that the protocol quotes (macro: mean over tasks of the task's mean; micro: mean over steps), with 95 % intervals."
+
+INCHES = (9.6, 5)
+DOTS_PER_INCH = 120
+INK, FAINT, GRID = "#1d2433", "#667085", "#e4e7ec"
+LOSS, ASIDE, LETTERS, ANSWERS = "#98a2b3", "#1f6feb", "#12825b", "#d9730d"
+
+SHARES = {
+    "eval_letter_accuracy": (LETTERS, "right option, tasks held out"),
+    "eval_answer_accuracy": (ANSWERS, "whole answer, tasks held out"),
+}
+"""Entries of the log that are drawn in percent: their colours and names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
     """The contents of a model card."""
 
-    title: str
+    baseline: Baseline
     base: str
     """The model that training started from, for people."""
-    learns: str
-    """Its purpose, behind `to`."""
-    limits: str
-    """The parts that its questions leave out."""
-    tag: str
-    """Its task, as the hub calls it."""
     command: str
     """The command that makes it again; empty if it was not made by one."""
     recipe: Mapping[str, Any]
@@ -61,33 +64,32 @@ class Card:
     history: Sequence[Mapping[str, float]] = ()
     results: Sequence[Mapping[str, Any]] = ()
     """`results.json` of each split."""
-    remarks: Sequence[str] = field(default_factory=tuple)
+
+    @property
+    def title(self) -> str:
+        return f"{self.baseline.title}, from {self.base}"
 
 
 def render(card: Card) -> str:
     """Markdown with the hub's front matter."""
-    head = [
-        "---",
-        "library_name: transformers",
-        "tags:",
-        *(f"- {tag}" for tag in (card.tag, "web-agents", "mind2web")),
-        "---",
-    ]
+    tags = "".join(f"\n- {tag}" for tag in (card.baseline.tag, "web-agents", "mind2web"))
     parts = [
-        "\n".join(head),
+        f"---\nlibrary_name: transformers\ntags:{tags}\n---",
         f"# {cell(card.title)}",
-        f"Fine-tuned from {cell(card.base)} to {card.learns}, by seeact-offline.",
+        f"Fine-tuned from {cell(card.base)} to {card.baseline.learns}, by seeact-offline.",
         *([f"```\n{card.command.replace('```', '')}\n```"] if card.command else []),
-        *card.remarks,
+        *card.baseline.remarks,
+        *([SAMPLE] if card.data["dataset"] == "sample" else []),
         "## Recipe",
         _named(card.recipe),
         "## Data",
         _named({**card.data, **_counted(card.counts)}),
-        *_reached(card),
+        *_held_out(card.history),
+        *(["## Test splits", table(RESULTS, [*map(_test_row, card.results)]), AVERAGES] if card.results else []),
         "## Machine",
         _named(card.machine),
         "## Limits",
-        f"{card.limits} Pages are English, and none of"
+        f"{card.baseline.limits} Pages are English, and none of"
         " the test tasks was trained on, as far as the splits named above were compared. It has learnt the wording of the"
         " prompts it was trained with, and no other.",
     ]
@@ -95,43 +97,39 @@ def render(card: Card) -> str:
 
 
 def _counted(counts: Mapping[str, Any]) -> dict[str, Any]:
-    found = {
+    return {
         "steps trained on": counts["steps"],
         "steps held out": counts["held_out_steps"],
         "questions, all epochs": counts["questions"],
+        **{f"steps left out: {name}": number for name, number in counts["left_out"].items()},
+        **{CUTS[name]: number for name, number in counts["cuts"].items()},
     }
-    found |= {f"steps left out: {name}": number for name, number in counts["left_out"].items()}
-    return found | {CUTS[name]: number for name, number in counts["cuts"].items()}
 
 
-def _reached(card: Card) -> list[str]:
-    parts = []
-    evaluations = [entry for entry in card.history if "eval_loss" in entry]
-    if evaluations:
-        shown = {name: how for name, how in HELD_OUT.items() if name in evaluations[0]}
-        rows = [[write(one[name]) for name, (_, write) in shown.items()] for one in evaluations]
-        parts += ["## Tasks held out", table([header for header, _ in shown.values()], rows)]
-        parts += ["![learning curve](learning_curve.png)"]
-    if card.results:
-        names = ("element_accuracy", "operation_f1", "step_success_rate", "ceiling")
-        splits = []
-        for one in card.results:
-            figures = [_headline(one, name) for name in names]
-            limit = one.get("limit")
-            tasks = "all" if limit is None else f"{first_tasks(limit).removeprefix('the ')} only"
-            of = [cell(one["split"]), cell(one.get("protocol", "-")), cell(one.get("ranker") or "none"), tasks]
-            splits.append([*of, str(one["n_steps"]), *figures])
-        parts += ["## Test splits", table(RESULTS, splits), AVERAGES]
-    return parts
+def _held_out(history: Sequence[Mapping[str, float]]) -> list[str]:
+    evaluations = [entry for entry in history if "eval_loss" in entry]
+    if not evaluations:
+        return []
+    shown = {name: how for name, how in HELD_OUT.items() if name in evaluations[0]}
+    rows = [[write(entry[name]) for name, (_, write) in shown.items()] for entry in evaluations]
+    titles = [title for title, _ in shown.values()]
+    return ["## Tasks held out", table(titles, rows), "![learning curve](learning_curve.png)"]
+
+
+def _test_row(results: Mapping[str, Any]) -> list[str]:
+    limit = results.get("limit")
+    tasks = "all" if limit is None else f"{first_tasks(limit).removeprefix('the ')} only"
+    of = [cell(results["split"]), cell(results.get("protocol", "-")), cell(results.get("ranker") or "none"), tasks]
+    return [*of, str(results["n_steps"]), *(_headline(results, name) for name in METRICS)]
 
 
 def _headline(results: Mapping[str, Any], name: str) -> str:
     """The average that the protocol quotes, with its name and interval."""
     if not isinstance(results.get(name), Mapping):
         return "-"
-    found = headline(results.get("protocol", ""), name, results[name])
-    interval = "" if found["ci95"] is None else " ({} to {})".format(*map(percent, found["ci95"]))
-    return f"{percent(found['value'])} {found['average']}{interval}"
+    figure = headline(results.get("protocol", ""), name, results[name])
+    interval = "" if figure["ci95"] is None else " ({} to {})".format(*map(percent, figure["ci95"]))
+    return f"{percent(figure['value'])} {figure['average']}{interval}"
 
 
 def _named(values: Mapping[str, Any]) -> str:
@@ -139,3 +137,66 @@ def _named(values: Mapping[str, Any]) -> str:
         (cell(name), cell(value if isinstance(value, str) else json.dumps(value))) for name, value in values.items()
     ]
     return table(("", ""), rows)
+
+
+# --- learning curve ---
+
+
+def learning_curve_png(history: Sequence[Mapping[str, float]], title: str) -> bytes:
+    """Draws the Trainer's log as PNG, losses and shares in a panel each; the same history and title give the same bytes."""
+    # not pyplot, which keeps every figure and may look for a screen
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    has_shares = any(name in entry for entry in history for name in SHARES)
+    figure = Figure(INCHES, facecolor="white", layout="constrained")
+    panels = figure.subplots(1 + has_shares, sharex=True, squeeze=False)[:, 0]
+    loss = panels[0]
+    drawn = [
+        _line(loss, history, "loss", LOSS, "training loss"),
+        _line(loss, history, "eval_loss", ASIDE, "loss, tasks held out", "s--"),
+    ]
+    loss.set_ylabel("loss a token", color=FAINT)
+    loss.set_ylim(bottom=0)
+    if has_shares:
+        share = panels[1]
+        drawn += [_line(share, history, name, colour, label, "o-", 100) for name, (colour, label) in SHARES.items()]
+        share.set_ylim(0, 103)
+        share.set_ylabel("%", color=FAINT)
+    panels[-1].set_xlabel("steps of the optimizer", color=FAINT)
+    loss.set_xlim(left=0)
+    # whole steps alone
+    loss.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if not any(drawn):
+        loss.set_axis_off()
+        loss.text(0.5, 0.5, "no loss was logged", color=FAINT, ha="center", transform=loss.transAxes)
+    for axes in panels:
+        axes.grid(axis="y", color=GRID)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.tick_params(labelcolor=FAINT)
+    title = title.encode(errors="replace").decode()
+    loss.set_title(title, loc="left", fontsize=13, color=INK, pad=14, parse_math=False)
+    if any(axes.get_lines() for axes in panels):
+        figure.legend(loc="outside lower center", frameon=False, labelcolor=INK, ncols=2)
+    buffer = io.BytesIO()
+    # matplotlib's version must not get into the file
+    figure.savefig(buffer, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def _line(
+    axes: Any,
+    history: Sequence[Mapping[str, float]],
+    name: str,
+    colour: str,
+    label: str,
+    style: str = "-",
+    times: float = 1,
+) -> bool:
+    """Draws what the log has under this name; False where that is nothing."""
+    points = {entry["step"]: times * entry[name] for entry in history if name in entry}
+    if points:
+        # a line of one point cannot be seen
+        style = style if len(points) > 1 else style.strip("-") or "o"
+        axes.plot([*points], [*points.values()], style, color=colour, label=label)
+    return bool(points)

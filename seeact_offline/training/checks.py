@@ -1,4 +1,4 @@
-"""Settings of a training, tried before anything is prepared: packages, a GPU, the optimizer, the attention, the shares of a batch."""
+"""Checks before anything is prepared: packages, a GPU, the optimizer, the attention, and training data without a task of the tests."""
 
 from __future__ import annotations
 
@@ -6,19 +6,29 @@ import os
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from importlib.util import find_spec
+from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
+from typing import Any, NamedTuple
 
+from seeact_offline.dataset import TEST_SPLITS, Split, open_split
+from seeact_offline.dataset.split import SPLITS, split_of_file
 from seeact_offline.files.extras import hide_broken_torchvision, install_command
 from seeact_offline.models.hf_folder import first_line
-from seeact_offline.records import InputError
+from seeact_offline.records import DatasetError, InputError
 from seeact_offline.training.recipe import Recipe, Running
 
-REPORTERS = {"tensorboard": "tensorboard", "wandb": "wandb", "mlflow": "mlflow", "trackio": "trackio"}
-"""Services by transformers' names, and the package that each needs."""
+REPORTERS = ("tensorboard", "wandb", "mlflow", "trackio")
+"""Services by transformers' names, which are those of the packages that they need."""
 PACKAGES = {"torch": "train", "transformers": "train", "accelerate": "train", "datasets": "train"}
 """Packages that every training needs, each with the extra that installs it."""
 FLASH = {"flash_attention_2": "flash_attn", "flash_attention_3": "flash_attn_interface"}
 """Implementations of attention that need a GPU, and the package of each."""
+
+NEW_WEBSITES = ("cross_website", "cross_domain")
+"""Splits whose websites no training page may come from."""
+
+
+# --- settings ---
 
 
 def check_settings(recipe: Recipe, running: Running, more: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -43,15 +53,21 @@ def check_packages(recipe: Recipe, running: Running, more: Mapping[str, str] = M
     if recipe.lora is not None and find_spec("peft") is None:
         raise _missing("lora", "`lora`", "peft", "lora")
     if recipe.quantised:
-        _check_quantised()
+        if find_spec("bitsandbytes") is None:
+            raise _missing("quantised", "`quantised`", "bitsandbytes", "quantised")
+        check_gpu("quantised")
+        for name in ("FSDP", "DEEPSPEED"):
+            if os.environ.get(f"ACCELERATE_USE_{name}", "false") == "true":
+                sentence = f"`quantised` needs a model that each GPU holds whole; launch without {name}"
+                raise InputError("quantised", sentence=sentence)
     if running.bf16:
-        check_bf16()
+        # a processor computes slower in bfloat16, and worse
+        check_gpu("bf16")
     for name in running.report_to:
         if name not in REPORTERS:
             raise InputError("report_to", f"one of {', '.join(REPORTERS)}", name)
-        if find_spec(REPORTERS[name]) is None:
-            needed = f"the package {REPORTERS[name]}; install it"
-            raise InputError("report_to", sentence=f"`report_to` {name} needs {needed}")
+        if find_spec(name) is None:
+            raise InputError("report_to", sentence=f"`report_to` {name} needs the package {name}; install it")
 
 
 def check_installed(argument: str, more: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -66,26 +82,12 @@ def _missing(argument: str, user: str, package: str, extra: str) -> InputError:
     return InputError(argument, sentence=f"{user} needs the package {package}: run {install_command(extra)}")
 
 
-def _check_quantised() -> None:
-    import torch
-
-    if find_spec("bitsandbytes") is None:
-        raise _missing("quantised", "`quantised`", "bitsandbytes", "quantised")
-    if not torch.cuda.is_available():
-        raise InputError("quantised", sentence="`quantised` needs a GPU of CUDA, and torch sees none")
-    for name in ("FSDP", "DEEPSPEED"):
-        if os.environ.get(f"ACCELERATE_USE_{name}", "false") == "true":
-            raise InputError(
-                "quantised", sentence=f"`quantised` needs a model that each GPU holds whole; launch without {name}"
-            )
-
-
-def check_bf16() -> None:
-    """Raises InputError without a GPU: a processor computes slower in bfloat16, and worse."""
+def check_gpu(argument: str) -> None:
+    """Raises InputError about `argument` without a GPU."""
     import torch
 
     if not torch.cuda.is_available():
-        raise InputError("bf16", sentence="`bf16` needs a GPU of CUDA, and torch sees none")
+        raise InputError(argument, sentence=f"`{argument}` needs a GPU of CUDA, and torch sees none")
 
 
 def _check_attention(name: str) -> None:
@@ -93,15 +95,11 @@ def _check_attention(name: str) -> None:
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
     # `paged|...` are for servers; a name of the hub's, OWNER/NAME, would be code
-    known = ["eager", *sorted(one for one in ALL_ATTENTION_FUNCTIONS if "|" not in one and one != "eager")]
-    if name not in known:
-        raise InputError("attention", f"one of {', '.join(known)}", name)
-    if name in FLASH and find_spec(FLASH[name]) is None:
-        raise InputError(
-            "attention", sentence=f"`attention` {name} needs the package {FLASH[name]}, and a GPU; install it"
-        )
-    if name in FLASH and not torch.cuda.is_available():
-        raise InputError("attention", sentence=f"`attention` {name} needs a GPU of CUDA, and torch sees none")
+    names = ["eager", *sorted(known for known in ALL_ATTENTION_FUNCTIONS if "|" not in known and known != "eager")]
+    if name not in names:
+        raise InputError("attention", f"one of {', '.join(names)}", name)
+    if name in FLASH and (find_spec(FLASH[name]) is None or not torch.cuda.is_available()):
+        raise InputError("attention", sentence=f"`attention` {name} needs the package {FLASH[name]}, and a GPU of CUDA")
 
 
 def _check_optimizer(name: str) -> None:
@@ -110,12 +108,12 @@ def _check_optimizer(name: str) -> None:
     from transformers import Trainer, TrainingArguments
     from transformers.training_args import OptimizerNames
 
-    known = [one.value for one in OptimizerNames]
-    if name not in known:
-        raise InputError("optimizer", f"one of {', '.join(known)}", name)
+    names = [known.value for known in OptimizerNames]
+    if name not in names:
+        raise InputError("optimizer", f"one of {', '.join(names)}", name)
     # no TrainingArguments, which would open the process group before the data are prepared
     usual = SimpleNamespace(
-        **{one.name: None if one.default is MISSING else one.default for one in fields(TrainingArguments)}
+        **{field.name: None if field.default is MISSING else field.default for field in fields(TrainingArguments)}
     )
     usual.optim = OptimizerNames(name)
     device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
@@ -131,3 +129,71 @@ def _check_optimizer(name: str) -> None:
         raise InputError(
             "optimizer", sentence=f"`optimizer` {name} cannot be used here: {first_line(error)}"
         ) from error
+
+
+# --- data ---
+
+
+class _Names(NamedTuple):
+    tasks: frozenset[str]
+    websites: frozenset[str]
+
+
+def check_separate(train: Split, tests: Any | None = None) -> tuple[str, ...]:
+    """The names of the test splits that were compared.
+
+    `tests`: the data set whose test splits count; None: the one that is trained on, if it has splits. Raises InputError for
+    a split or a file that is itself a test, and where a task, or a website of NEW_WEBSITES, is trained on.
+    """
+    if train.name != "train":
+        raise InputError("split", "train, as the others are for tests", train.name)
+    seen, compared = _seen(train), []
+    # a file or a table, which is taken as the split asked for, has any split's name
+    is_path = isinstance(train.dataset, (str, os.PathLike))
+    is_single = Path(train.dataset).is_file() if is_path else not isinstance(train.dataset, Mapping)
+    data = train.dataset if tests is None else tests
+    for name in () if tests is None and is_single else TEST_SPLITS:
+        try:
+            test = open_split(data, name)
+        except DatasetError as error:
+            # of the hub a split may not have been downloaded
+            if error.argument == "split" or not (isinstance(data, (str, os.PathLike)) and Path(data).exists()):
+                continue
+            raise (error if tests is None else error.renamed("test_data")) from None
+        _refuse_shared(seen, name, _seen(test))
+        compared.append(name)
+    if is_single and (named := _named_test(train.dataset)) is not None:
+        raise InputError("dataset", "training data without test tasks", named)
+    if tests is not None and not compared:
+        raise InputError("test_data", f"a data set with a split of {', '.join(TEST_SPLITS)}", str(tests))
+    return tuple(compared)
+
+
+def _named_test(dataset: Any) -> str | None:
+    """Words for a file or a table that calls itself a test split; None for others."""
+    if isinstance(dataset, (str, os.PathLike)):
+        split = split_of_file(Path(dataset).name)
+        return f"{dataset}, a file of {split}" if split in TEST_SPLITS else None
+    split = {SPLITS[name]: name for name in TEST_SPLITS}.get(str(getattr(dataset, "split", None)))
+    return None if split is None else f"a table of {split}"
+
+
+def _refuse_shared(train: _Names, name: str, test: _Names) -> None:
+    tasks = sorted(train.tasks & test.tasks)
+    if tasks:
+        got = f"{len(tasks)} tasks of {name}, {tasks[0]} first"
+        raise InputError("dataset", "training data without test tasks", got)
+    websites = sorted(train.websites & test.websites)
+    if websites and name in NEW_WEBSITES:
+        got = f"{', '.join(websites[:3])}, which it shares with {name}"
+        raise InputError("dataset", f"training data without the websites of {name}", got)
+
+
+def _seen(split: Split) -> _Names:
+    """Reads no page and no picture."""
+    tasks, websites = frozenset(split.tasks), set()
+    for source in split.sources:
+        for row in source.light(("annotation_id", "website")):
+            if row.get("annotation_id") in tasks and row.get("website"):
+                websites.add(str(row.get("website")))
+    return _Names(tasks, frozenset(websites))

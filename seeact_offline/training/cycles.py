@@ -5,25 +5,29 @@ A killed `improve` is called again: what is finished is found, and what is not i
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import uuid
 from collections import Counter
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.dataset import open_split
+from seeact_offline.dataset import TEST_SPLITS, open_split
 from seeact_offline.files.digest import file_digest
 from seeact_offline.files.markdown import printable
+from seeact_offline.files.options import ABOVE_0, FROM_0, POSITIVE, option, words_of
 from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.grounding.oracle import PREDICTIONS
 from seeact_offline.models import model_name
+from seeact_offline.models.bills import Price
 from seeact_offline.models.hf_folder import digest
+from seeact_offline.models.prices import PriceTable
 from seeact_offline.records import InputError, ModelStopped
+from seeact_offline.runs.config import DATA, EvalConfig
 from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.runs.folder import Made, Manifest, RunFolder, read_manifest
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
@@ -31,41 +35,181 @@ from seeact_offline.runs.run import Run, load_run
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted
 from seeact_offline.tables.table_input import RECORD
-from seeact_offline.training.attempts import AskedRun, Exploration, explore
+from seeact_offline.training.attempts import (
+    AskedRun,
+    DialogueFile,
+    Exploration,
+    Thoughts,
+    differences,
+    exploration_figures,
+    explore,
+    split_figures,
+    write_control,
+    write_run_dialogues,
+)
 from seeact_offline.training.baseline import FineTuning
 from seeact_offline.training.bases import base_folder
-from seeact_offline.training.checks import check_settings
-from seeact_offline.training.cycle_figures import differences, exploration_figures, split_figures
-from seeact_offline.training.imitation import DialogueFile, Thoughts, write_control, write_run_dialogues
-from seeact_offline.training.improve_settings import ORACLE, ImproveConfig
-from seeact_offline.training.improvement_figure import improvement_png
-from seeact_offline.training.improvement_report import OFFLINE, improvement_report, n_not_run
-from seeact_offline.training.separation import check_separate
+from seeact_offline.training.checks import check_separate, check_settings
+from seeact_offline.training.improvement_report import OFFLINE, improvement_png, improvement_report, n_not_run
+from seeact_offline.training.recipe import Recipe, Running, splits
 from seeact_offline.training.trainer import last_checkpoint
 from seeact_offline.training.tuning import fine_tune
-from seeact_offline.training.vlm import check_vlm, checked_processor, checked_template
+from seeact_offline.training.vlm import open_vlm
 from seeact_offline.training.web_agent_tuning import ASKED, BASELINE, check_train_steps
 from seeact_offline.trajectories.dialogue_files import GOLD
 from seeact_offline.trajectories.judge_runs import judge
-from seeact_offline.web_agents.thoughts import read_thoughts
+from seeact_offline.web_agents.web_loop import read_thoughts
 
 JUDGE, SHOWN = "strict", "3"
 """The rules and prompts of the judge, and the number of last screenshots: OpenWebVoyager's, but for its rule that a task without an answer has
 failed, as recorded steps have none."""
 RESULTS, REPORT, FIGURE = "improvement.json", "report.md", "improvement.png"
-OF_TRAINING = (
-    "epochs",
-    "batch",
-    "learning_rate",
-    "warmup",
-    "weight_decay",
-    "clip",
-    "lora",
-    "optimizer",
-    "quantised",
-    "seed",
-)
+OF_TRAINING = "epochs batch learning_rate warmup weight_decay clip lora optimizer quantised seed".split()
 """Fields of the recipe that decide the weights."""
+OPTIONS, ATTEMPTS, OF_EACH, AFTER_EACH = (
+    "options",
+    "attempts and feedback",
+    "training of each cycle",
+    "evaluation after each cycle",
+)
+"""Groups of options."""
+Train = Callable[[Any, Sequence[Path], Path], Any]
+"""Trains a model on files of dialogues, into a folder, and returns the trained one. Called again with the same arguments where a killed
+`improve` resumes."""
+ORACLE = "builtin/oracle"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImproveConfig:
+    """Everything that decides the cycles. The defaults are OpenWebVoyager's, but for the trainer's, which are for one GPU."""
+
+    # fmt: off
+    model: Any = option(
+        None, "an image-text-to-text model, whose weights are trained", group=OPTIONS, metavar="hf/REPO_OR_DIR", is_basic=True
+    )
+    """With `train`, anything that `eval` takes as a model."""
+    out: Path | None = option(
+        None, "folder of all cycles; the same command resumes from it", group=OPTIONS, read=Path, metavar="DIR", is_basic=True
+    )
+    train: Train | None = None
+    """Another way of training than `finetune --baseline web-agent`."""
+    dataset: Any = option(
+        "sample", "whose train split is learnt from (default: {default})", group=DATA, metavar="DIR|HUB_ID", is_basic=True
+    )
+    limit: int | None = option(
+        None, "only the first N train tasks", group=DATA, number=POSITIVE, metavar="N", is_basic=True
+    )
+    test_data: Any = option(None, "whose test splits count (default: --dataset)", group=DATA, metavar="DIR|HUB_ID")
+    """They are asked after each cycle and never trained on."""
+    imitate: Path | None = option(
+        None, "imitate this run over the train split (default: the recorded actions)",
+        group=DATA, read=Path, metavar="RUN", is_basic=True,
+    )
+    """Its answered tasks, right or not."""
+    thoughts: Path | None = option(
+        None, "thoughts of recorded actions (default: a neutral line for each)", group=DATA, read=Path, metavar="RUN"
+    )
+
+    cycles: int = option(
+        3, "explore and train so many times (default: {default})", group=ATTEMPTS, number=POSITIVE, metavar="N", is_basic=True
+    )
+    attempts: int = option(
+        5, "most attempts at a task in a cycle (default: {default})", group=ATTEMPTS, number=POSITIVE, metavar="K", is_basic=True
+    )
+    temperature: float = option(
+        1.2, "of attempts; test splits are asked at 0 (default: {default})", group=ATTEMPTS, number=FROM_0, metavar="X"
+    )
+    max_turns: int = option(
+        5, "most questions a step (default: {default})", group=ATTEMPTS, number=POSITIVE, metavar="N"
+    )
+    guided: bool = option(
+        False, "K attempts more for websites of which under 40 %% of the tasks are solved by then",
+        group=ATTEMPTS, read=bool, is_basic=True,
+    )
+    judge: Any = option(
+        None, "a model that accepts attempts (default: the scorer, where all steps are right)",
+        group=ATTEMPTS, metavar="PROVIDER/NAME", is_basic=True,
+    )
+    """It is asked as `judge --judge strict --k 3` asks it."""
+    judge_base_url: str | None = option(None, "its server", group=ATTEMPTS, metavar="URL")
+    price: Price | PriceTable | str | None = option(
+        None, "the judge's USD per million prompt and completion tokens, or a file of prices (default: the bundled list of 2026-11-23)",
+        group=ATTEMPTS, metavar="IN,OUT|FILE",
+    )
+    max_cost: float | None = option(
+        None, "most that the judge's calls may cost in all cycles", group=ATTEMPTS, number=ABOVE_0, metavar="USD", is_basic=True
+    )
+    together: int = option(
+        8, "questions asked at once (default: {default})", group=ATTEMPTS, number=POSITIVE, metavar="N"
+    )
+
+    recipe: Recipe = BASELINE.recipe
+    running: Running = field(default_factory=Running)
+    processes: int = option(1, "that prepare the data", group=OF_EACH, number=POSITIVE, metavar="N")
+    evaluate: tuple[str, ...] = option(
+        TEST_SPLITS, "none for none (default: the three test splits)", group=AFTER_EACH, read=splits, metavar="SPLIT[,SPLIT]",
+        is_basic=True,
+    )
+    eval_limit: int | None = option(
+        None, "only the first N tasks of each", group=AFTER_EACH, number=POSITIVE, metavar="N"
+    )
+    command: str | None = None
+    """The command line, for the manifest."""
+    # fmt: on
+
+    def __post_init__(self) -> None:
+        """Raises InputError for a value that a field cannot have."""
+        if self.model is None:
+            raise InputError("model", sentence="name a `model`, hf/REPO_OR_DIR")
+        if self.train is None and not (isinstance(self.model, str) and self.model.startswith("hf/")):
+            raise InputError("model", "hf/REPO_OR_DIR, whose weights can be trained", str(self.model))
+        if self.out is None:
+            raise InputError("out", sentence="name a folder with `out`")
+        for name, words in words_of(ImproveConfig).items():
+            words.check(name, getattr(self, name))
+        for name in ("price", "max_cost"):
+            if getattr(self, name) is not None and self.judge is None:
+                raise InputError(name, sentence=f"`{name}` needs `judge`, whose calls cost money")
+        if unknown := [name for name in self.evaluate if name not in TEST_SPLITS]:
+            raise InputError("evaluate", f"some of {', '.join(TEST_SPLITS)}", unknown[0])
+        for name in ("out", "imitate", "thoughts"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, None if value is None else Path(value))
+
+    @classmethod
+    def of(cls, config: ImproveConfig | None, options: dict[str, Any]) -> ImproveConfig:
+        """`options` win over `config`. Raises InputError; TypeError for an unknown name."""
+        names = [field.name for field in fields(cls)]
+        if unknown := sorted(options.keys() - set(names)):
+            near = get_close_matches(unknown[0], names, 1)
+            raise TypeError(f"no option of improve is named {unknown[0]}{f': did you mean {near[0]}?' if near else ''}")
+        return cls(**options) if config is None else replace(config, **options)
+
+    def judging(self, out: Path, max_cost: float | None) -> EvalConfig:
+        """The judge of attempts. Raises InputError for a price that is none."""
+        return EvalConfig(model=self.judge, base_url=self.judge_base_url, price=self.price, max_cost=max_cost, out=out)
+
+    def asking(self, model: Any, **more: Any) -> EvalConfig:
+        """The agent with this model on the train split. `more`: other fields of `EvalConfig`."""
+        usual: dict[str, Any] = {
+            # the oracle's replies are not generated
+            **(ASKED if model != ORACLE else {"agent": ASKED["agent"]}),
+            "dataset": self.dataset,
+            "split": "train",
+            "limit": self.limit,
+            "model": model,
+            "max_turns": self.max_turns,
+            "concurrency": self.together,
+            "seed": self.recipe.seed,
+            # another model has the same name after each training
+            "cache": "off",
+            "command": self.command,
+        }
+        if isinstance(model, str) and model.startswith("hf/"):
+            usual["model_args"] = {"batch_size": self.together}
+        if self.thoughts is not None and more.get("split", "train") == "train":
+            usual["thoughts"] = self.thoughts
+        return EvalConfig.of(**{**usual, **more})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +239,8 @@ def improve(config: ImproveConfig | None = None, *, watch: Watch | None = None, 
     `options` are fields of `ImproveConfig`, which win over `config`. Called again with the same `out`, it resumes. Raises InputError for
     what cannot be used: test tasks among those trained on, a folder of another configuration. ModelStopped where a model or judge does not answer.
     """
-    given = ImproveConfig.of(config, options)
-    run = _Improving(given, watch or Watch())
-    folder = RunFolder(run.out)
-    manifest = run.manifest()
+    run = _Improving(ImproveConfig.of(config, options), watch or Watch())
+    folder, manifest = RunFolder(run.out), run.manifest()
     folder.check(manifest.identity)
     with folder.alone():
         folder.claim(manifest)
@@ -116,43 +258,28 @@ class _Improving:
             # before anything is trained
             self._judge_settings.check_limit()
         self.split = open_split(config.dataset, "train", limit=config.limit)
-        self.tested = [one for one in check_separate(self.split, config.test_data) if one in config.evaluate]
+        self.tested = [split for split in check_separate(self.split, config.test_data) if split in config.evaluate]
         if config.train is None:
             check_settings(config.recipe, config.running, BASELINE.packages)
-            self._check_model()
+            # otherwise it would be refused after the recorded actions were asked
+            open_vlm(config.model.removeprefix("hf/"), config.running.attention, "model")
         # such a run may be over more train tasks than are asked for
-        known = self.split if config.limit is None else open_split(config.dataset, "train")
+        whole = self.split if config.limit is None else open_split(config.dataset, "train")
         for name in ("imitate", "thoughts"):
             run = getattr(config, name)
             if run is not None:
-                check_train_steps(AskedRun(load_run(run)).predictions, known, name)
+                check_train_steps(AskedRun(load_run(run)).predictions, whole, name)
         if config.imitate is not None:
-            asked = read_manifest(config.imitate).settings.get("grounding")
-            if asked != ASKED["agent"]:
-                raise InputError(
-                    "imitate",
-                    sentence=f"{config.imitate} is of {asked}; `imitate` needs a run of agent {ASKED['agent']}",
-                )
-        self.remarks = list(self._remarks())
-
-    def _check_model(self) -> None:
-        """Raises InputError for a model that cannot be trained: otherwise it would be refused after the recorded actions were asked."""
-        folder = base_folder(self.config.model.removeprefix("hf/"), "model")
-        try:
-            checked_template(checked_processor(folder, self.config.model))
-            check_vlm(folder, self.config.running.attention)
-        except InputError as error:
-            raise (error.renamed("model") if error.argument == "base" else error) from None
-
-    def _remarks(self) -> list[str]:
-        config = self.config
+            agent = read_manifest(config.imitate).settings.get("grounding")
+            if agent != ASKED["agent"]:
+                sentence = f"{config.imitate} is of {agent}; `imitate` needs a run of agent {ASKED['agent']}"
+                raise InputError("imitate", sentence=sentence)
         missing = [name for name in config.evaluate if name not in self.tested]
-        found = [f"{name} is not asked: the data has no such split" for name in missing]
+        self.remarks = [f"{name} is not asked: the data has no such split" for name in missing]
         if config.judge is not None and (config.judge is config.model or self._is_own_model(config.judge)):
-            found.append(
+            self.remarks.append(
                 "The judge is the model itself: what it accepts says how far it agrees with itself, not how often it succeeds."
             )
-        return found
 
     def _is_own_model(self, name: Any) -> bool:
         if not isinstance(name, str) or not isinstance(self.config.model, str):
@@ -190,8 +317,8 @@ class _Improving:
         for remark in (OFFLINE, *self.remarks):
             self.watch.note(remark)
         gold, imitation = self.gold, self.imitation
-        for name, found in {"imitate": imitation, "dataset": gold}.items():
-            if not found.counts.items:
+        for name, dialogues in {"imitate": imitation, "dataset": gold}.items():
+            if not dialogues.counts.items:
                 raise InputError(name, "train steps that can be imitated", f"none of {len(self.split.keys)}")
         self._note(0, f"{_extent(imitation)} to imitate")
         model = control = self._trained(self.config.model, [imitation.path], self._folder(0) / "model")
@@ -229,9 +356,9 @@ class _Improving:
         if self.config.thoughts is not None:
             of = str(read_manifest(self.config.thoughts).settings["model"])
             thoughts = Thoughts(of, read_thoughts(self.config.thoughts))
-        found = self._written(0, "gold.jsonl", dict.fromkeys(asked.right, asked), GOLD, thoughts)
+        gold = self._written(0, "gold.jsonl", dict.fromkeys(asked.right, asked), GOLD, thoughts)
         lost = Counter(row.outcome for rows in asked.tasks.values() for row in rows if row.key not in asked.right)
-        return dataclasses.replace(found, left_out={**found.left_out, **lost})
+        return replace(gold, left_out={**gold.left_out, **lost})
 
     @cached_property
     def imitation(self) -> DialogueFile:
@@ -285,23 +412,23 @@ class _Improving:
         out, most = self._folder(cycle) / "judged" / str(number), self.config.max_cost
         left = None if most is None else max(0.0, most - (self._judge_cost(besides=out) or 0.0))
         try:
-            found = judge(
+            judged = judge(
                 asked.run.path, judge=JUDGE, k=(SHOWN,), config=self.config.judging(out, left), watch=self.watch
             )
         except InputError as error:
             if error.argument != "max_cost":
                 raise
             raise self._too_little() from None
-        if found.n_left:
+        if judged.n_left:
             raise self._too_little()
-        if found.n_failed == len(found.judgements):
+        if judged.n_failed == len(judged.judgements):
             # the same command asks again
             raise ModelStopped(
-                "judge", "a judge that answers", f"none of {counted(found.n_failed, 'judgement')} in {out}"
+                "judge", "a judge that answers", f"none of {counted(judged.n_failed, 'judgement')} in {out}"
             )
-        if found.n_failed:
-            self._note(cycle, f"{counted(found.n_failed, 'judgement')} failed to run and count as not accepted")
-        return frozenset(one.task for one in found.judgements if one.verdict)
+        if judged.n_failed:
+            self._note(cycle, f"{counted(judged.n_failed, 'judgement')} failed to run and count as not accepted")
+        return frozenset(judgement.task for judgement in judged.judgements if judgement.verdict)
 
     @property
     def _judge_settings(self) -> ModelSettings:
@@ -311,21 +438,21 @@ class _Improving:
         """USD spent on the judge so far, but for what was in the folder `besides`; None where that is not known."""
         folders = (RunFolder(folder) for folder in self.out.glob("cycle-*/judged/*/") if folder != besides)
         ledgers = [self._judge_settings.ledger(folder) for folder in folders]
-        return sum(one.spent for one in ledgers) if all(one.knows_all for one in ledgers) else None
+        return sum(ledger.spent for ledger in ledgers) if all(ledger.knows_all for ledger in ledgers) else None
 
     def _too_little(self) -> InputError:
         spent = self._judge_cost() or 0.0
         got = f"{self.config.max_cost}, of which {spent:.4f} are spent; with more the same command resumes from here"
         return InputError("max_cost", sentence=f"`max_cost` is too little for the judge: {got}")
 
-    def _accepted(self, cycle: int, found: Exploration) -> DialogueFile:
+    def _accepted(self, cycle: int, explored: Exploration) -> DialogueFile:
         """Writes the dialogues of each accepted attempt's steps at which the model has acted."""
         runs = {
-            row.key: one.asked
-            for one in found.attempts
-            for task in one.accepted
-            for row in one.asked.tasks[task]
-            if one.asked.predictions[row.key].failure is None
+            row.key: attempt.asked
+            for attempt in explored.attempts
+            for task in attempt.accepted
+            for row in attempt.asked.tasks[task]
+            if attempt.asked.predictions[row.key].failure is None
         }
         return self._written(cycle, "accepted.jsonl", runs, f"cycle {cycle - 1}")
 
@@ -350,11 +477,11 @@ class _Improving:
         tests: dict[str, Any] = {}
         for split in self.tested:
             run = self._tested_run(cycle, "runs", split, model)
-            others = {name: self._tested_run(cycle, f"{name}-runs", split, one) for name, one in controls.items()}
+            others = {name: self._tested_run(cycle, f"{name}-runs", split, other) for name, other in controls.items()}
             before = {"previous": load_run(self._folder(cycle - 1) / "runs" / split)} if cycle else {}
             tests[split] = {
                 "model": split_figures(run),
-                **{name: split_figures(one) for name, one in others.items()},
+                **{name: split_figures(other) for name, other in others.items()},
                 "minus": differences(run, {**before, **others}, self.config.recipe.seed),
             }
         return {"tests": tests}
@@ -381,7 +508,7 @@ class _Improving:
                 "thoughts": "none"
                 if config.thoughts is None
                 else str(read_manifest(config.thoughts).settings["model"]),
-                **dataclasses.asdict(self.imitation.counts),
+                **asdict(self.imitation.counts),
                 "left_out": dict(sorted(self.imitation.left_out.items())),
             },
             "remarks": self.remarks,
@@ -395,16 +522,16 @@ class _Improving:
         write_whole(self.out / FIGURE, lambda draft: draft.write_bytes(picture))
 
 
-def _extent(found: DialogueFile) -> str:
-    counts = found.counts
+def _extent(dialogues: DialogueFile) -> str:
+    counts = dialogues.counts
     return f"{counted(counts.items, 'action')} of {counted(counts.steps, 'step')} and {counted(counts.tasks, 'task')}"
 
 
-def _accepted_in_words(found: Exploration, n_tasks: int) -> str:
-    within = len(found.solved_within(found.most))
-    said = f"{within} of {counted(n_tasks, 'task')} accepted within {counted(found.most, 'attempt')}"
-    if more := len(found.accepted) - within:
-        said += f", {more} more of hard websites after it"
-    if not found.first.completed:
-        said += "; the first answered no whole task in the agent's form"
-    return said
+def _accepted_in_words(explored: Exploration, n_tasks: int) -> str:
+    within = len(explored.solved_within(explored.most))
+    text = f"{within} of {counted(n_tasks, 'task')} accepted within {counted(explored.most, 'attempt')}"
+    if more := len(explored.accepted) - within:
+        text += f", {more} more of hard websites after it"
+    if not explored.first.completed:
+        text += "; the first answered no whole task in the agent's form"
+    return text

@@ -1,43 +1,48 @@
-"""Training of a ranker: texts made once, on disk, and a training that is resumed only as it was begun."""
+"""Training of a ranker by the published recipe: pairs of texts made once, on disk, and a training that is resumed only as it was begun.
+
+In each epoch, each step gives one random right text and five wrong ones, each drawn from all of them; a step without wrong texts gives six
+right ones. Source: Mind2Web (2306.06070; released code, src/candidate_generation at 1b7c323).
+"""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping
+import random
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import MISSING, asdict, dataclass, field, replace
+from functools import partial
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
-from shutil import rmtree
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
 from seeact_offline.dataset import Shard, Split, canonical_split, open_split
 from seeact_offline.files import hub
-from seeact_offline.ranking.pair_groups import (
-    PairGroup,
+from seeact_offline.files.options import ABOVE_0, POSITIVE, SEED, option
+from seeact_offline.files.whole import replace_text
+from seeact_offline.ranking.rankers import checkpoint_folder, is_on_hub
+from seeact_offline.ranking.stage import extent
+from seeact_offline.ranking.texts import TEXT_VERSION, ranker_input
+from seeact_offline.ranking.trainable import (
     RankerError,
     SmallModel,
-    TrainingResult,
-    TrainingSettings,
     TrialGroup,
     build_small,
     folder_digest,
+    model_scores,
     open_base,
-    to_group,
-    to_trial,
-    train,
+    report_trial,
     train_tokenizer,
 )
-from seeact_offline.ranking.rankers import checkpoint_folder, is_on_hub
-from seeact_offline.ranking.stage import extent
-from seeact_offline.ranking.texts import TEXT_VERSION
-from seeact_offline.records import DatasetError, InputError, RowError
+from seeact_offline.records import DatasetError, InputError, RowError, Step
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted
-from seeact_offline.training.checks import check_bf16, check_installed
+from seeact_offline.training.checks import check_gpu, check_installed, n_processes
 from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.trainer import (
     CHECKPOINTS,
@@ -47,34 +52,199 @@ from seeact_offline.training.trainer import (
     claim_out,
     is_main_process,
     last_checkpoint,
+    mark_best,
+    prepare_torch,
     prepared_once,
     room_to_write,
     save_once,
+    shared_arguments,
+    stop_without_loss,
 )
-from seeact_offline.training.training_rows import RowCounts, StepRows, open_rows, parts_of, prepare, prepared
+from seeact_offline.training.training_rows import RowCounts, StepRows, left_out, open_rows, parts_of, prepare, prepared
 
-BASE = "microsoft/deberta-v3-base"
-TRIED, TRIED_STEPS = "cross_task", 30
-"""The split on which the ranker is tried after each epoch, and so many of its steps."""
 OF_MACHINE = frozenset({"accumulate", "bf16", "threads"})
 """Settings that would not change the weights in exact arithmetic."""
+PADDED_TOGETHER = 8
+"""Pairs of like length that a CPU takes at once: half of a random batch of 32 would be padding. A GPU takes a batch whole."""
+RESULT = "training.json"
+SECONDS = "seconds"
+"""The file beside the checkpoints with the seconds of training so far."""
+TRIED, TRIED_STEPS = "cross_task", 30
+"""The split on which the ranker is tried after each epoch, and so many of its steps."""
+OPTIONS, RECIPE = "options", "recipe"
+"""Groups of options."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSettings:
+    """The recipe of a training. The defaults are the published ones."""
+
+    # fmt: off
+    epochs: int = option(5, "{default} as published", group=RECIPE, number=POSITIVE, metavar="N")
+    negatives: int = option(
+        5, "a step and epoch; {default} as published", group=RECIPE, number=POSITIVE, metavar="N"
+    )
+    """Uniformly, besides one random positive."""
+    distinct_negatives: bool = option(
+        False, "draw no negative twice in an epoch, and none that reads like a positive; as published both happen",
+        group=RECIPE, read=bool,
+    )
+    """Steps without another negative are left out. As published, a step without any gives positives in their place."""
+    batch: int = option(32, "pairs, over all devices; {default} as published", group=RECIPE, number=POSITIVE, metavar="N")
+    """Pairs a step of the optimizer."""
+    accumulate: int = option(
+        1, "parts of a device's share of a batch; {default}", group=RECIPE, number=POSITIVE, metavar="N"
+    )
+    """Their gradients add up to one step."""
+    learning_rate: float = option(3e-5, "3e-5 as published", group=RECIPE, number=ABOVE_0, metavar="X")
+    weight_decay: float = 0.01
+    clip: float = 1.0
+    """Largest norm of the gradients."""
+    warmup_epochs: float = 0.5
+    """The learning rate rises linearly for so many epochs, less than all; then it falls linearly to 0."""
+    max_tokens: int = option(512, "of a pair; {default} as published", group=RECIPE, number=POSITIVE, metavar="N")
+    """Special ones included; longer pairs lose the end of their longer text."""
+    pair_order: str = option(
+        "text-query", "{default} as published; written into the config", group=RECIPE, choices=("query-text", "text-query")
+    )
+    """The text that comes first. It is read from the config for scoring."""
+    bf16: bool | None = option(None, "compute in bfloat16 (default: on a GPU)", group=RECIPE, read=bool)
+    seed: int = option(0, "{default} unless given", group=RECIPE, number=SEED, metavar="N")
+    threads: int | None = option(None, "of torch", group=RECIPE, number=POSITIVE, metavar="N")
+    # fmt: on
+
+    def check(self) -> None:
+        """Raises InputError for a batch that the processes cannot share evenly, and for a warmup without end."""
+        parts = n_processes() * self.accumulate
+        if self.batch % parts:
+            wanted = f"a number that divides into {parts} parts, one for each device and accumulated batch"
+            raise InputError("batch", wanted, str(self.batch))
+        if not 0 <= self.warmup_epochs < self.epochs:
+            raise InputError("warmup_epochs", f"less than {self.epochs} epochs", str(self.warmup_epochs))
+
+
+SMALL = TrainingSettings(learning_rate=5e-4, max_tokens=256)
+"""The same for random weights, which need a higher learning rate, and with shorter pairs."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankerTraining:
     """The options of a ranker's training."""
 
-    out: Path
-    base: str | SmallModel = BASE
+    out: Path = option(MISSING, "folder of the trained checkpoint", group=OPTIONS, read=Path, metavar="DIR")
+    base: str | SmallModel = option(
+        "microsoft/deberta-v3-base", "model to start from (default: {default})", group=OPTIONS, metavar="DIR|HUB_ID"
+    )
     """A checkpoint's folder or hub id, or the shape of a model that begins with random weights."""
     dataset: Any = "sample"
     split: str = "train"
     limit: int | None = None
     """Number of tasks, the first ones; None: all."""
     settings: TrainingSettings = field(default_factory=TrainingSettings)
-    resume: bool = False
-    processes: int = 1
-    """Processes that prepare the texts."""
+    resume: bool = option(False, "resume from the last finished epoch in --out", group=OPTIONS, read=bool)
+    processes: int = option(1, "that prepare the texts", group=OPTIONS, number=POSITIVE, metavar="N")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingResult:
+    """The outcome of a training."""
+
+    folder: Path
+    history: tuple[Mapping[str, float], ...]
+    """The Trainer's log."""
+    seconds: float
+    """Seconds of the whole training, including those before it was resumed."""
+    groups: int
+    """Steps that were trained on."""
+
+
+# --- texts and pairs ---
+
+
+@dataclass(frozen=True, slots=True)
+class PairGroup:
+    """A query, the texts that belong to it, and other texts from the same page."""
+
+    query: str
+    positives: tuple[str, ...]
+    negatives: tuple[str, ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return self.positives + self.negatives
+
+    def trainable(self, distinct: bool) -> PairGroup | None:
+        """The group that pairs are drawn from; None where it gives none.
+
+        `distinct`: without negatives that read like a positive, whose pairs would be labelled both ways, and with at least one other.
+        """
+        if not distinct or not self.positives:
+            return self if self.positives else None
+        positives = set(self.positives)
+        negatives = tuple(text for text in self.negatives if text not in positives)
+        return replace(self, negatives=negatives) if negatives else None
+
+
+class Groups(Protocol):
+    """A sequence of groups, which may be read one at a time."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, place: int, /) -> PairGroup: ...
+
+
+class Pair(NamedTuple):
+    """One training example."""
+
+    query: str
+    text: str
+    target: float
+    """1 if the text belongs to the query, else 0."""
+
+
+class EpochPairs:
+    """A map-style data set whose pairs are drawn anew each epoch, only from the seed, the epoch and the group's position."""
+
+    def __init__(self, groups: Groups, negatives: int, seed: int, distinct: bool = False) -> None:
+        """`negatives`: how many are drawn per group and epoch. `distinct`: none twice; a group with fewer gives all of them."""
+        self._groups, self._negatives, self._seed, self._distinct = groups, negatives, seed, distinct
+        self._epoch = -1
+        self.set_epoch(0)
+
+    def set_epoch(self, epoch: int) -> None:
+        """`epoch`: from 0."""
+        if epoch != self._epoch:
+            self._epoch = epoch
+            self._pairs = [
+                pair
+                for place in range(len(self._groups))
+                for pair in self._draw(self._groups[place], random.Random(f"{self._seed}/{epoch}/{place}"))
+            ]
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def __getitem__(self, place: int) -> Pair:
+        return self._pairs[place]
+
+    def _draw(self, group: PairGroup, chance: random.Random) -> list[Pair]:
+        right = [chance.choice(group.positives)]
+        wrong: list[str] = []
+        if self._distinct:
+            wrong = chance.sample(group.negatives, min(self._negatives, len(group.negatives)))
+        elif group.negatives:
+            wrong = chance.choices(group.negatives, k=self._negatives)
+        else:
+            right += chance.choices(group.positives, k=self._negatives)
+        return [*(Pair(group.query, text, 1.0) for text in right), *(Pair(group.query, text, 0.0) for text in wrong)]
+
+
+def to_group(step: Step) -> PairGroup:
+    """The texts of the step's candidates, positive and negative. Raises RowError for a page without texts of all."""
+    given = ranker_input(step)
+    right = [given.texts[c.backend_node_id] for c in step.candidates if c.is_positive]
+    wrong = [given.texts[c.backend_node_id] for c in step.candidates if not c.is_positive]
+    return PairGroup(given.query, tuple(right), tuple(wrong))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +264,13 @@ class GroupTexts:
             try:
                 group = to_group(step).trainable(self.distinct)
             except RowError as error:
-                yield StepRows(RowCounts(left_out=Counter([error.name])))
+                yield left_out(error.name)
                 continue
             if group is None:
-                yield StepRows(RowCounts(left_out=Counter(["no_negative" if step.truth.positives else "no_positive"])))
-                continue
-            columns = [[str(step.key)], [group.query], [group.positives], [group.negatives]]
-            yield StepRows(RowCounts(steps=1), pa.record_batch(columns, schema=self.schema))
+                yield left_out("no_negative" if step.truth.positives else "no_positive")
+            else:
+                columns = [[str(step.key)], [group.query], [group.positives], [group.negatives]]
+                yield StepRows(RowCounts(steps=1), pa.record_batch(columns, schema=self.schema))
 
 
 class StoredGroups:
@@ -120,13 +290,16 @@ class StoredGroups:
         return PairGroup(row["query"], tuple(row["positives"]), tuple(row["negatives"]))
 
 
+# --- the command ---
+
+
 def train_ranker(asked: RankerTraining, watch: Watch | None = None) -> TrainingResult:
     """Raises InputError for what cannot be used. Steps that cannot be learnt from are counted."""
     watch, settings, folder = watch or Watch(), asked.settings, asked.out / DATA
     watch.note(f"training a ranker on {asked.split} of {asked.dataset}, into {asked.out}")
     check_installed("train-ranker")
     if settings.bf16:
-        check_bf16()
+        check_gpu("bf16")
     with _refusals():
         settings.check()
         split = open_split(asked.dataset, asked.split, limit=asked.limit)
@@ -149,20 +322,14 @@ def train_ranker(asked: RankerTraining, watch: Watch | None = None) -> TrainingR
         base = _base_folder(asked.base) if isinstance(asked.base, str) else _small_base(asked, identity, groups, watch)
         trial = _read_trial(asked, watch) if is_main_process() else []
         watch.note("loading the model")
-        with room_to_write(asked.out, CHECKPOINTS), TrainingProgress(watch) as progress:
-
-            def begin(total: int, done: int) -> None:
-                watch.note(f"training: {counted(total - done, 'step')} of the optimizer")
-                progress.begin(total, done)
-
+        with room_to_write(asked.out, CHECKPOINTS):
             result = train(
-                groups, asked.out, settings, base=base, checkpoint=last_checkpoint(asked.out) if asked.resume else None,
-                begin=begin, advance=progress.advance, tell=watch.note, check=check_loss,
-                trial=trial,
+                groups, asked.out, settings, base=base, watch=watch, trial=trial,
+                checkpoint=last_checkpoint(asked.out) if asked.resume else None,
             )  # fmt: skip
     if is_main_process():
         # nothing is left to resume
-        rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
     return result
 
 
@@ -210,6 +377,14 @@ def _small_base(asked: RankerTraining, identity: Mapping[str, Any], groups: Stor
     return folder
 
 
+def to_trial(step: Step) -> TrialGroup:
+    """The texts of the step's candidates in document order, and which are right."""
+    given = ranker_input(step)
+    nodes = sorted(given.texts, key=lambda node: given.places[node])
+    right = frozenset(place for place, node in enumerate(nodes) if node in step.truth.positives)
+    return TrialGroup(given.query, tuple(given.texts[node] for node in nodes), right)
+
+
 def _read_trial(asked: RankerTraining, watch: Watch) -> list[TrialGroup]:
     """Steps of a test split, spread evenly over it; none where the data has no such split or it is the one trained on."""
     split: Split | None = None
@@ -225,3 +400,154 @@ def _read_trial(asked: RankerTraining, watch: Watch) -> list[TrialGroup]:
     trial = [to_trial(step) for step in steps if step.candidates and step.cleaned_html]
     watch.note(f"tried after each epoch on {counted(len(trial), 'step')} of {TRIED}, alone and fused with bm25")
     return trial
+
+
+# --- training ---
+
+
+def train(
+    groups: Groups, out: Path, settings: TrainingSettings, *, base: Path, watch: Watch, checkpoint: Path | None = None,
+    trial: Sequence[TrialGroup] = (),
+) -> TrainingResult:  # fmt: skip
+    """Trains a checkpoint with one logit into the folder `out`, with its tokenizer, and `pair_order` in its config.
+
+    `groups`: at least one, and each as `PairGroup.trainable` leaves it. `base`: a checkpoint's folder. `checkpoint`: one of an earlier call,
+    in `out`, that the training continues from. `trial`: groups that are not trained on, whose recall is told after each epoch. Raises RankerError, and Diverged, which leaves the checkpoints.
+    """
+    started = time.monotonic()
+    if checkpoint is not None:
+        # as if the earlier call had never ended
+        with suppress(OSError, ValueError):
+            started -= float((out / CHECKPOINTS / SECONDS).read_text("utf-8"))
+    prepare_torch(settings.seed, settings.threads)
+    model, tokenizer = open_base(base)
+    model.config.pair_order = settings.pair_order
+    pairs = EpochPairs(groups, settings.negatives, settings.seed, settings.distinct_negatives)
+    trainer = _make_trainer(model, tokenizer, pairs, settings, out)
+    score = partial(
+        model_scores, trainer.model, tokenizer,
+        max_tokens=settings.max_tokens, query_first=settings.pair_order == "query-text",
+    )  # fmt: skip
+
+    def report() -> None:
+        if trial:
+            watch.note(report_trial(score, trial))
+
+    with TrainingProgress(watch) as progress:
+        trainer.add_callback(_make_callback(pairs, watch, progress, report, partial(_note_seconds, out, started)))
+        trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    history = tuple(dict(entry) for entry in trainer.state.log_history)
+    check_loss(history, trainer.state.best_model_checkpoint)
+    result = TrainingResult(out, history, time.monotonic() - started, len(groups))
+    if is_main_process():
+        trainer.model.save_pretrained(out)
+        tokenizer.save_pretrained(out)
+        record = {
+            "settings": asdict(settings),
+            "groups": result.groups,
+            "seconds": round(result.seconds, 1),
+            "history": history,
+        }
+        replace_text(out / RESULT, json.dumps(record, indent=2) + "\n")
+        # a tracker's files stay
+        for path in (out / CHECKPOINTS).glob("checkpoint-*"):
+            shutil.rmtree(path)
+        (out / CHECKPOINTS / SECONDS).unlink(missing_ok=True)
+        if (out / CHECKPOINTS).is_dir() and not any((out / CHECKPOINTS).iterdir()):
+            (out / CHECKPOINTS).rmdir()
+    return result
+
+
+def _make_trainer(model: Any, tokenizer: Any, pairs: EpochPairs, settings: TrainingSettings, out: Path) -> Any:
+    import torch
+    import transformers
+
+    class PairTrainer(transformers.Trainer):  # type: ignore[misc]
+        def compute_loss(self, model: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+            from torch.nn.functional import binary_cross_entropy_with_logits
+
+            targets = torch.cat([rows.pop("targets") for rows in inputs["rows"]])
+            logits = torch.cat([model(**rows).logits[:, 0] for rows in inputs["rows"]])
+            return binary_cross_entropy_with_logits(logits.float(), targets)
+
+    cuda = torch.cuda.is_available()
+    # Ampere and later, which have tf32 too
+    is_new = cuda and torch.cuda.is_bf16_supported(including_emulation=False)
+    arguments = transformers.TrainingArguments(
+        **shared_arguments(out, settings, cuda),
+        per_device_train_batch_size=settings.batch // (n_processes() * settings.accumulate),
+        gradient_accumulation_steps=settings.accumulate,
+        warmup_steps=settings.warmup_epochs / settings.epochs,
+        bf16=is_new if settings.bf16 is None else settings.bf16,
+        tf32=True if is_new else None,
+        save_strategy="epoch",
+        save_total_limit=1,
+        logging_strategy="epoch",
+        report_to=["tensorboard"] if find_spec("tensorboard") else [],
+        label_names=["targets"],
+    )
+    together = settings.batch if cuda else PADDED_TOGETHER
+    collator = partial(collate, tokenizer=tokenizer, settings=settings, together=together)
+    trainer = PairTrainer(model=model, args=arguments, train_dataset=pairs, data_collator=collator)
+    trainer.remove_callback(transformers.PrinterCallback)
+    return trainer
+
+
+def _note_seconds(out: Path, started: float) -> None:
+    (out / CHECKPOINTS / SECONDS).write_text(f"{time.monotonic() - started:.1f}\n", "utf-8")
+
+
+def _make_callback(
+    pairs: EpochPairs,
+    watch: Watch,
+    progress: TrainingProgress,
+    report: Callable[[], None],
+    note_seconds: Callable[[], None],
+) -> Any:
+    """A callback of the Trainer that draws each epoch's pairs, and reports. `report`: called after each epoch. `note_seconds`: with each
+    checkpoint. Both by the main process alone."""
+    import transformers
+
+    class Callback(transformers.TrainerCallback):  # type: ignore[misc]
+        def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            watch.note(f"training: {counted(state.max_steps - state.global_step, 'step')} of the optimizer")
+            progress.begin(state.max_steps, state.global_step)
+
+        def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            pairs.set_epoch(round(state.epoch or 0))
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            progress.advance()
+
+        def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            if state.is_world_process_zero:
+                report()
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+            stop_without_loss(control, logs)
+            numbers = [f"{name} {value:.4g}" for name, value in logs.items() if isinstance(value, int | float)]
+            watch.note(", ".join(numbers))
+
+        def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            mark_best(args, state)
+            if state.is_world_process_zero:
+                note_seconds()
+
+    return Callback()
+
+
+def collate(pairs: Sequence[Pair], tokenizer: Any, settings: TrainingSettings, together: int) -> dict[str, Any]:
+    """A batch as `rows`: lists of `together` pairs, shortest first, each with the model's inputs and their `targets`."""
+    import torch
+
+    ordered = sorted(pairs, key=lambda pair: len(pair.query) + len(pair.text))
+    rows = []
+    for at in range(0, len(ordered), together):
+        part = ordered[at : at + together]
+        texts = [pair.query for pair in part], [pair.text for pair in part]
+        first, second = texts if settings.pair_order == "query-text" else texts[::-1]
+        inputs = tokenizer(
+            first, second, truncation=True, max_length=settings.max_tokens, padding=True, return_tensors="pt"
+        )
+        rows.append({**inputs, "targets": torch.tensor([pair.target for pair in part])})
+    return {"rows": rows}

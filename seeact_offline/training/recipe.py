@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from seeact_offline.dataset import SPLITS, TEST_SPLITS
 from seeact_offline.files.options import ABOVE_0, COUNT, FROM_0, POSITIVE, SEED, Number, option, words_of
 from seeact_offline.ranking.rankers import PUBLISHED
 from seeact_offline.records import InputError
@@ -26,6 +27,21 @@ NEW_TOKENS = 50
 """Most tokens of an answer, in evaluation."""
 HARD_SHARE = 0.8
 """Share of the draws with `hard_negatives` whose wrong elements are ranked under k. The others have the rest of the page."""
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Reads names with commas between them; `none` is none."""
+    return tuple(name.strip() for name in text.split(",") if name.strip() and name.strip() != "none")
+
+
+def splits(text: str) -> tuple[str, ...]:
+    """Reads test splits by their usual names or the hub's. Raises ValueError."""
+    usual = {SPLITS[name]: name for name in TEST_SPLITS}
+    chosen = tuple(usual.get(name, name) for name in names(text))
+    wrong = [name for name in chosen if name not in TEST_SPLITS]
+    if wrong:
+        raise ValueError(f"expected some of {', '.join(TEST_SPLITS)}, or none, got {wrong[0]}")
+    return chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +131,35 @@ SMALL: dict[str, Any] = {"draws": 4, "batch": 8, "learning_rate": 1e-3}
 
 
 @dataclass(frozen=True, slots=True)
+class SmallBase:
+    """Its shape: FLAN-T5 (gated feed-forward layers) with fewer and narrower layers.
+
+    A BLIP-2 holds such a T5; its other parts, and a LLaVA's, have the width and depth of the encoder.
+    """
+
+    vocab_size: int = 4000
+    """Most tokens, some for roles and pictures aside."""
+    d_model: int = 96
+    d_kv: int = 32
+    d_ff: int = 192
+    heads: int = 3
+    encoder_layers: int = 3
+    decoder_layers: int = 2
+    dropout: float = 0.0
+    """None: in so short a training each question is seen once."""
+
+    @property
+    def layers(self) -> dict[str, int]:
+        """Gives width, depth and heads by the names that parts for pictures, and Llama, have for them."""
+        return {
+            "hidden_size": self.d_model,
+            "intermediate_size": self.d_ff,
+            "num_hidden_layers": self.encoder_layers,
+            "num_attention_heads": self.heads,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Running:
     """Settings of the machine. In exact arithmetic, and without dropout, none of them would change the weights."""
 
@@ -134,7 +179,9 @@ class Running:
         None, "eager, sdpa, flash_attention_2; as the model has it", group=MACHINE, metavar="NAME"
     )
     threads: int | None = option(None, "of torch", group=MACHINE, number=THREADS, metavar="N")
-    report_to: tuple[str, ...] = option((), "tensorboard, wandb, mlflow, trackio", group=MACHINE, metavar="NAME[,NAME]")
+    report_to: tuple[str, ...] = option(
+        (), "tensorboard, wandb, mlflow, trackio", group=MACHINE, read=names, metavar="NAME[,NAME]"
+    )
     # fmt: on
 
     def workers_of(self, has_gpu: bool) -> int:

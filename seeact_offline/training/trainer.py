@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import errno
-import gc
 import json
+import math
 import os
 import re
 import shutil
@@ -27,42 +27,32 @@ from safetensors import SafetensorError, safe_open
 from seeact_offline.files.whole import replace_text
 from seeact_offline.models.hf_folder import PICTURES, PROCESSOR, has_safetensors, holds_weights, settings_files
 from seeact_offline.models.hf_loading import quiet
-from seeact_offline.ranking.pair_groups import mark_best, stop_without_loss
 from seeact_offline.ranking.stage import JOURNAL
 from seeact_offline.records import Diverged, InputError
-from seeact_offline.replies.elimination_answer import read_answer
 from seeact_offline.runs.folder import check_no_run
 from seeact_offline.training.baseline import FineTuning, TrainedSettings
 from seeact_offline.training.checks import n_processes
-from seeact_offline.training.draws import HELD_OUT
 from seeact_offline.training.progress import TrainingProgress
-from seeact_offline.training.recipe import NEW_TOKENS, Recipe, Running
-from seeact_offline.training.training_rows import EpochRows, LengthGroupedOrder
 
 T = TypeVar("T")
 CHECKPOINTS = "checkpoints"
 DATA = "data"
-IGNORED = -100
-"""The label of tokens outside an answer."""
 ON_CPU = 4
 """Questions at once on a CPU. With more, each takes longer: their attention no longer fits into caches."""
 IDENTITY = "training/recipe.json"
 """All that the weights depend on: a training is resumed only with the same. Not beside the weights, whose settings identify the model."""
-LOCK = f"{DATA}/.lock"
-"""Held by the process that prepares a training in the folder."""
 STATE = "trainer_state.json"
 """The last file of a checkpoint that the Trainer writes."""
 RANKS = "ranks.parquet"
 """The file in the folder with the scores of the train split, if no score file is given."""
-OF_CLAIM = (RANKS, f"{RANKS}{JOURNAL}")
-"""Files that are reused without asking what made them."""
 UNWRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Errors of a disk that is full, or of a limit to its use."""
-NO_ROOM = 2**20
-"""Bytes; a disk with fewer is full."""
 LORA_DROPOUT = 0.05
 CONFIG, GENERATION, TEMPLATE = "config.json", "generation_config.json", "chat_template.jinja"
 KEPT_CHECKPOINTS = 2
+
+
+# --- progress ---
 
 
 # --- before ---
@@ -72,51 +62,38 @@ def check_out(out: Path, identity: Mapping[str, Any], resume: bool, is_whole: bo
     """Checks that the folder is free for this training, or claimed by the same one. Without a checkpoint it may begin anew, with
     any configuration. `is_whole`: False for the part of the identity that is known before the base is opened. Raises InputError.
     """
-    file = out / IDENTITY
-    if not file.exists():
+    problem, checkpoint = "", last_checkpoint(out)
+    if not (out / IDENTITY).exists():
         check_no_run(out)
         if holds_weights(out):
-            raise InputError("out", sentence=f"{out} holds a model; name another folder for `out`")
+            problem = f"{out} holds a model; name another folder for `out`"
+        elif resume:
+            problem = f"{out} holds no training to `resume`; the same command without it begins one"
+    elif checkpoint is None and not has_safetensors(out):
         if resume:
-            raise InputError(
-                "resume", sentence=f"{out} holds no training to `resume`; the same command without it begins one"
-            )
-        return
-    checkpoint = last_checkpoint(out)
-    if checkpoint is None and not is_trained(out):
-        if resume:
-            sentence = f"{out / CHECKPOINTS} holds no checkpoint to `resume`; the same command without it begins anew"
-            raise InputError("resume", sentence=sentence)
-        return
-    ours, theirs = json.loads(json.dumps(identity)), _claimed(out)
-    differing = sorted(name for name in ({*ours, *theirs} if is_whole else ours) if ours.get(name) != theirs.get(name))
-    if differing:
-        name = differing[0]
-        got = f"{name} {ours.get(name)!r:.80} where it was {theirs.get(name)!r:.80}"
-        raise InputError(
-            "resume" if resume else "out",
-            sentence=f"{out} was begun with another configuration: {got}; name another folder, or delete {out} to begin anew",
-        )
-    if checkpoint is None:
-        sentence = f"{out} holds a trained model and no checkpoint to `resume`; name another folder"
-        raise InputError("resume" if resume else "out", sentence=sentence)
-    if not resume:
-        raise InputError(
-            "out",
-            sentence=f"{out} holds a training; name another folder, or use `resume`, or delete {out} to begin anew",
-        )
-
-
-def is_trained(out: Path) -> bool:
-    """Tells whether the folder holds a model that was trained to its end, of one file or several."""
-    return has_safetensors(out)
+            problem = f"{out / CHECKPOINTS} holds no checkpoint to `resume`; the same command without it begins anew"
+    else:
+        ours, theirs = json.loads(json.dumps(identity)), _claimed(out)
+        names = {*ours, *theirs} if is_whole else ours
+        differing = next((name for name in sorted(names) if ours.get(name) != theirs.get(name)), None)
+        if differing is not None:
+            got = f"{differing} {ours.get(differing)!r:.80} where it was {theirs.get(differing)!r:.80}"
+            again = f"name another folder, or delete {out} to begin anew"
+            problem = f"{out} was begun with another configuration: {got}; {again}"
+        elif checkpoint is None:
+            problem = f"{out} holds a trained model and no checkpoint to `resume`; name another folder"
+        elif not resume:
+            problem = f"{out} holds a training; name another folder, or use `resume`, or delete {out} to begin anew"
+    if problem:
+        raise InputError("resume" if resume else "out", sentence=problem)
 
 
 def claim_out(out: Path, identity: Mapping[str, Any]) -> None:
     """Marks the folder as that of this training; what another one without a checkpoint had ranked for itself goes."""
     file = out / IDENTITY
     if file.exists() and _claimed(out) != json.loads(json.dumps(identity)):
-        for name in OF_CLAIM:
+        # they are reused without asking what made them
+        for name in (RANKS, f"{RANKS}{JOURNAL}"):
             (out / name).unlink(missing_ok=True)
     file.parent.mkdir(parents=True, exist_ok=True)
     replace_text(file, json.dumps(identity, indent=2) + "\n")
@@ -125,10 +102,10 @@ def claim_out(out: Path, identity: Mapping[str, Any]) -> None:
 def _claimed(out: Path) -> dict[str, Any]:
     """The identity of the training whose folder it is; empty where the file was cut short."""
     try:
-        found = json.loads((out / IDENTITY).read_text("utf-8"))
+        identity = json.loads((out / IDENTITY).read_text("utf-8"))
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return identity if isinstance(identity, dict) else {}
 
 
 def last_checkpoint(out: Path) -> Path | None:
@@ -167,9 +144,8 @@ def prepared_once(out: Path, is_done: Callable[[], bool]) -> Iterator[None]:
         # where preparing fails, the launcher ends those that wait
         while not is_done():
             time.sleep(0.2)
-    lock = out / LOCK
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(lock):
+    (out / DATA).mkdir(parents=True, exist_ok=True)
+    with FileLock(out / DATA / ".lock"):
         yield
 
 
@@ -195,35 +171,32 @@ def room_to_write(out: Path, part: str = "") -> Iterator[None]:
         yield
     # safetensors, torch and pyarrow each have errors of their own
     except Exception as error:
-        reason = _unwritten(error, out)
+        reason = _unwritten(error)
         if not reason:
             raise
-        place = getattr(error, "filename", None) or out / part
-        checkpoint = last_checkpoint(out)
-        again = (
-            "without `resume` begins anew" if checkpoint is None else f"with `resume` continues from {checkpoint.name}"
-        )
+        place, checkpoint = getattr(error, "filename", None) or out / part, last_checkpoint(out)
+        again = "without `resume` begins anew"
+        if checkpoint is not None:
+            again = f"with `resume` continues from {checkpoint.name}"
         sentence = f"{place} cannot be written: {reason}; with room there, the same command {again}"
         raise InputError("out", sentence=sentence) from error
 
 
-def _unwritten(error: BaseException | None, out: Path) -> str:
-    """The reason that kept a file in the folder from being written to its end; empty for any other error."""
+def _unwritten(error: BaseException | None) -> str:
+    """The reason that kept a file from being written to its end; empty for any other error."""
     while error is not None:
-        code = error.errno if isinstance(error, OSError) else None
         named = re.search(r"(?i)\b(?:os error|errno) (\d+)", str(error))
-        for number in (code, int(named[1]) if named else None):
+        for number in (getattr(error, "errno", None), int(named[1]) if named else None):
             if number in UNWRITTEN:
                 return os.strerror(number)
         # torch does not say why
         if "inline_container.cc" in str(error):
-            is_full = shutil.disk_usage(next(path for path in (out, *out.parents) if path.exists())).free < NO_ROOM
-            return os.strerror(errno.ENOSPC) if is_full else "a file was cut short"
+            return "a file was cut short"
         error = error.__cause__ or error.__context__
     return ""
 
 
-def prepare_torch(recipe: Recipe, running: Running) -> None:
+def prepare_torch(seed: int, threads: int | None) -> None:
     """Seeds all generators, and silences transformers' progress bars and remarks."""
     import torch
     from transformers import set_seed
@@ -231,18 +204,16 @@ def prepare_torch(recipe: Recipe, running: Running) -> None:
 
     logging.disable_progress_bar()
     logging.set_verbosity_error()
-    if running.threads is not None:
-        torch.set_num_threads(running.threads)
-    set_seed(recipe.seed)
+    if threads is not None:
+        torch.set_num_threads(threads)
+    set_seed(seed)
 
 
-def free_memory() -> None:
+def release_memory() -> None:
     """Gives back what no longer has a name: a Trainer and its model hold each other."""
-    import torch
+    from accelerate.utils.memory import clear_device_cache
 
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
+    clear_device_cache(garbage_collection=True)
 
 
 # --- training ---
@@ -375,18 +346,14 @@ def train_what_fits(attempt: Callable[[int | None], T], asked: FineTuning) -> T:
     most = running.each(recipe.batch, 1, None if torch.cuda.is_available() else ON_CPU)
     fitting = iter([size for size in range(most - 1, 0, -1) if recipe.batch % size == 0])
 
-    def tried(per_device: int) -> T:
-        return attempt(per_device)
-
     def smaller() -> int:
-        found = next(fitting, None)
-        if found is None:
-            wanted = "a device with memory for one question; gradient_checkpointing or lora need less"
-            raise InputError("per_device", wanted, "too little memory")
-        return found
+        for size in fitting:
+            return size
+        wanted = "a device with memory for one question; gradient_checkpointing or lora need less"
+        raise InputError("per_device", wanted, "too little memory")
 
-    found: T = find_executable_batch_size(tried, starting_batch_size=most, reduce_batch_size_fn=smaller)()
-    return found
+    result: T = find_executable_batch_size(attempt, starting_batch_size=most, reduce_batch_size_fn=smaller)()
+    return result
 
 
 def lora_config(rank: int, task: str, **more: Any) -> Any:
@@ -394,87 +361,6 @@ def lora_config(rank: int, task: str, **more: Any) -> Any:
     from peft import LoraConfig
 
     return LoraConfig(task_type=task, r=rank, lora_alpha=2 * rank, lora_dropout=LORA_DROPOUT, **more)
-
-
-def seq2seq_trainer(
-    model: Any, processor: Any, collator: Any, table: Any, asked: FineTuning, progress: TrainingProgress
-) -> Any:
-    """A Trainer for text-to-text models: each epoch has its own rows of the table, and those held out are answered meanwhile.
-
-    `processor`: a tokenizer, or a processor of pictures that has one. `collator`: rows of the table -> the model's inputs.
-    """
-    import transformers
-
-    recipe = asked.resolved_recipe
-    train, held_out = EpochRows(table, batch=recipe.batch), EpochRows(table, HELD_OUT)
-    tokenizer = getattr(processor, "tokenizer", processor)
-
-    class TokenMeans(transformers.Seq2SeqTrainer):  # type: ignore[misc]
-        def compute_loss(
-            self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
-        ) -> Any:
-            outputs = model(**inputs)
-            loss = outputs["loss"]
-            if num_items_in_batch is not None:
-                # T5 gives the mean over a batch's tokens, and ignores how many all batches of a step have: the Trainer would
-                # add up such means, on several devices too, whose gradients it averages
-                share = (inputs["labels"] != IGNORED).sum() / num_items_in_batch
-                loss = loss * share * self.accelerator.num_processes
-            return (loss, outputs) if return_outputs else loss
-
-        def _get_train_sampler(self, train_dataset: Any = None) -> Any:
-            # the Trainer's own order by length reads the lengths of the first epoch's questions for all epochs
-            if recipe.group_by_length:
-                return LengthGroupedOrder(train, recipe.batch, recipe.seed)
-            return super()._get_train_sampler(train_dataset)
-
-    class NewDraws(transformers.TrainerCallback):  # type: ignore[misc]
-        def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            # a resumed training may begin in the middle of an epoch
-            train.begin_epoch(int((state.epoch or 0) + 1e-6))
-
-    if recipe.lora is not None:
-        from peft import get_peft_model
-
-        model = get_peft_model(model, lora_config(recipe.lora, "SEQ_2_SEQ_LM"))
-    # of a generated answer, the token that a decoder starts with counts too
-    generating = {"predict_with_generate": True, "generation_max_length": NEW_TOKENS + 1, "label_names": ["labels"]}
-    trainer = TokenMeans(
-        model=model,
-        args=arguments(transformers.Seq2SeqTrainingArguments, asked, len(held_out) > 0, **generating),
-        train_dataset=train,
-        eval_dataset=held_out if len(held_out) else None,
-        data_collator=collator,
-        processing_class=processor,
-        compute_metrics=answer_metrics(tokenizer),
-        callbacks=[NewDraws()],
-    )
-    # so that it counts a step's tokens for `compute_loss`
-    trainer.model_accepts_loss_kwargs = True
-    return report_progress(trainer, progress)
-
-
-def answer_metrics(tokenizer: Any) -> Callable[[Any], dict[str, float]]:
-    """Measures the Trainer's generated answers by `multichoice_accuracy`."""
-
-    def texts(ids: Any) -> list[str]:
-        # -100 fills the room after an answer's end
-        filled = np.where(ids < 0, tokenizer.pad_token_id, ids)
-        return list(tokenizer.batch_decode(filled, skip_special_tokens=True))
-
-    return lambda found: multichoice_accuracy(texts(found.predictions), texts(found.label_ids))
-
-
-def multichoice_accuracy(said: Sequence[str], right: Sequence[str]) -> dict[str, float]:
-    """`letter_accuracy`: the right option. `answer_accuracy`: the right operation and value too. Texts as T5 writes them."""
-    pairs = [
-        (read_answer(one, "seq2seq"), read_answer(other, "seq2seq")) for one, other in zip(said, right, strict=True)
-    ]
-    letters = sum(one.letter == other.letter for one, other in pairs)
-    return {
-        "letter_accuracy": letters / len(pairs),
-        "answer_accuracy": sum(one == other for one, other in pairs) / len(pairs),
-    }
 
 
 def report_progress(trainer: Any, progress: TrainingProgress) -> Any:
@@ -502,6 +388,39 @@ def report_progress(trainer: Any, progress: TrainingProgress) -> Any:
     return trainer
 
 
+def stop_without_loss(control: Any, logs: Mapping[str, float]) -> None:
+    """Ends a training whose loss is no number, and stays none."""
+    control.should_training_stop |= not math.isfinite(logs.get("loss", 0.0))
+
+
+def mark_best(args: Any, state: Any) -> None:
+    """Lets the checkpoint just saved outlive those after it if its loss is the lowest."""
+    losses = [entry["loss"] for entry in state.log_history if "loss" in entry]
+    if losses and (state.best_metric is None or losses[-1] < state.best_metric):
+        state.best_metric = losses[-1]
+        state.best_model_checkpoint = str(Path(args.output_dir) / f"checkpoint-{state.global_step}")
+
+
+def shared_arguments(out: Path, recipe: Any, cuda: bool) -> dict[str, Any]:
+    """Training arguments of a baseline and of a ranker alike. `recipe`: of either."""
+    return {
+        "output_dir": str(out / CHECKPOINTS),
+        "num_train_epochs": recipe.epochs,
+        "learning_rate": recipe.learning_rate,
+        "weight_decay": recipe.weight_decay,
+        "max_grad_norm": recipe.clip,
+        "lr_scheduler_type": "linear",
+        "seed": recipe.seed,
+        "use_cpu": not cuda,
+        "dataloader_pin_memory": cuda,
+        "logging_first_step": True,
+        "logging_nan_inf_filter": False,
+        "disable_tqdm": True,
+        "remove_unused_columns": False,
+        "ddp_find_unused_parameters": False,
+    }
+
+
 def arguments(kind: Any, asked: FineTuning, evaluates: bool, **more: Any) -> Any:
     """Training arguments of this class. `more`: arguments that only it has."""
     import torch
@@ -516,35 +435,22 @@ def arguments(kind: Any, asked: FineTuning, evaluates: bool, **more: Any) -> Any
     if running.save_every is not None:
         when |= {"save_strategy": "steps", "save_steps": running.save_every, "eval_steps": running.save_every}
     made = kind(
-        output_dir=str(asked.out / CHECKPOINTS),
-        num_train_epochs=recipe.epochs,
+        **shared_arguments(asked.out, recipe, cuda),
         per_device_train_batch_size=running.each(*share),
         per_device_eval_batch_size=running.each(*share),
         gradient_accumulation_steps=running.accumulate(*share),
-        learning_rate=recipe.learning_rate,
-        weight_decay=recipe.weight_decay,
         **({} if recipe.optimizer is None else {"optim": recipe.optimizer}),
-        max_grad_norm=recipe.clip,
-        lr_scheduler_type="linear",
         # a number below 1 is a share of all steps
         warmup_steps=recipe.warmup,
         bf16=running.bf16 if running.bf16 is not None else cuda and torch.cuda.is_bf16_supported(),
-        seed=recipe.seed,
         data_seed=recipe.seed,
-        use_cpu=not cuda,
-        dataloader_pin_memory=cuda,
         tf32=(cuda and torch.cuda.get_device_capability() >= (8, 0)) or None,
         dataloader_num_workers=running.workers_of(cuda),
         save_total_limit=KEPT_CHECKPOINTS,
         eval_strategy=when["save_strategy"] if evaluates else "no",
         logging_strategy="steps",
         logging_steps=running.log_every,
-        logging_first_step=True,
-        logging_nan_inf_filter=False,
         report_to=list(running.report_to),
-        disable_tqdm=True,
-        remove_unused_columns=False,
-        ddp_find_unused_parameters=False,
         **when,
         **more,
     )

@@ -1,7 +1,8 @@
-"""The training questions, made once by several processes, as Arrow files that are read map-style.
+"""The training questions and the screenshots of a split, made once by several processes, as Arrow files that are read map-style.
 
-A part is a fixed range of the data set's rows, so that any number of processes leaves the same files. Each row of
-a file has an epoch; `EpochRows` reads those of one epoch at a time.
+A part is a fixed range of the data set's rows, so that any number of processes leaves the same files. Each row of a file of questions
+has an epoch; `EpochRows` reads those of one epoch at a time. A page's picture is kept as its row stores it, once, however many parts of
+it are shown: a part is cut when a batch is made, by the processes that load batches.
 """
 
 from __future__ import annotations
@@ -12,11 +13,10 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,18 +24,31 @@ import pyarrow.compute as pc
 
 from seeact_offline.dataset import Shard, Split
 from seeact_offline.files.whole import replace_text, write_whole
+from seeact_offline.grounding import MAX_SIDE
+from seeact_offline.pages.screenshots import PagePicture, group_crop
 from seeact_offline.ranking import read_scores
 from seeact_offline.ranking.score_files import check_dataset
-from seeact_offline.records import InputError, ScoreFileError
+from seeact_offline.records import Box, InputError, RowError, ScoreFileError, Step, StepKey
 from seeact_offline.runs.watch import RankListener
-from seeact_offline.training.examples import CUTS
 from seeact_offline.training.recipe import Recipe
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 PART_ROWS = 256
 """Rows of the data set that a process works on at a time."""
 READY = "ready.json"
+HELD_OUT = -1
+"""Stands for the epoch in questions of the tasks that are held out."""
 EPOCH = ("epoch", pa.int16())
-"""The column with a question's epoch: from 0, or `draws.HELD_OUT`."""
+"""The column with a question's epoch: from 0, or HELD_OUT."""
+CUTS = {
+    "contexts_cut": "page's markup cut at its limit",
+    "questions_cut": "rest of the question cut at its limit",
+    "targets_lost_in_context": "the cut took the right element out of the markup",
+    "targets_lost_in_question": "the cut took the right option out of the question",
+}
+"""Kinds of cuts -> their meaning."""
 T = TypeVar("T")
 U = TypeVar("U")
 
@@ -84,6 +97,11 @@ class StepRows:
     made: RowCounts
     batch: pa.RecordBatch | None = None
     """None if the step is left out."""
+
+
+def left_out(reason: str) -> StepRows:
+    """The rows of a step that nothing can be learnt from."""
+    return StepRows(RowCounts(left_out=Counter([reason])))
 
 
 class QuestionMaker(Protocol):
@@ -140,11 +158,11 @@ def prepare(
     folder: Path,
     identity: Mapping[str, Any],
     processes: int,
-    told: RankListener | None = None,
+    listener: RankListener | None = None,
 ) -> RowCounts:
     """Writes the rows into `folder`, unless they are there. `identity`: all that they depend on, as JSON can hold it.
 
-    `told`: hears of each step of the data.
+    `listener`: hears of each step of the data.
     """
     made = prepared(folder, identity)
     if made is None:
@@ -155,8 +173,8 @@ def prepare(
         made = RowCounts()
         for part, counts in zip(parts, map_in_order(_write_part, jobs, processes), strict=True):
             made += counts
-            if told is not None:
-                told.advance(f"{made.questions:,} questions" if made.questions else "", n=len(part.places))
+            if listener is not None:
+                listener.advance(f"{made.questions:,} questions" if made.questions else "", n=len(part.places))
         ready = {"identity": identity, "made": made.to_dict()}
         replace_text(folder / READY, json.dumps(ready, indent=2) + "\n")
     return made
@@ -165,12 +183,12 @@ def prepare(
 def prepared(folder: Path, identity: Mapping[str, Any]) -> RowCounts | None:
     """The counts of what `prepare` wrote into the folder for this identity; None if it did not, or not to the end."""
     try:
-        found = json.loads((folder / READY).read_text("utf-8"))
+        ready = json.loads((folder / READY).read_text("utf-8"))
     except (OSError, ValueError):
         return None
-    if not isinstance(found, dict) or not {"identity", "made"} <= found.keys():
+    if not isinstance(ready, dict) or not {"identity", "made"} <= ready.keys():
         return None
-    return RowCounts.from_dict(found["made"]) if found["identity"] == json.loads(json.dumps(identity)) else None
+    return RowCounts.from_dict(ready["made"]) if ready["identity"] == json.loads(json.dumps(identity)) else None
 
 
 def _write_part(job: tuple[Shard, QuestionMaker, Path]) -> RowCounts:
@@ -216,15 +234,15 @@ class EpochRows:
     def lengths(self) -> list[int]:
         """The number of tokens of each question of the epoch, without reading its tokens."""
         of_all = np.asarray(pc.list_value_length(self._table.data.column("input_ids")))
-        found: list[int] = of_all[self._places].tolist()
-        return found
+        lengths: list[int] = of_all[self._places].tolist()
+        return lengths
 
     def __len__(self) -> int:
         return len(self._places)
 
     def __getitem__(self, place: int) -> dict[str, Any]:
-        found: dict[str, Any] = self._table[int(self._places[place])]
-        return found
+        row: dict[str, Any] = self._table[int(self._places[place])]
+        return row
 
 
 class LengthGroupedOrder:
@@ -262,18 +280,133 @@ def places_of(epochs: np.ndarray[Any, Any], epoch: int, batch: int = 1) -> np.nd
 def open_rows(folder: Path) -> Any:
     """All rows of a prepared folder, as a memory-mapped `datasets.Dataset`."""
     from datasets import Dataset, concatenate_datasets
-
-    with _quiet():
-        return concatenate_datasets([Dataset.from_file(str(path)) for path in sorted(folder.glob("part-*.arrow"))])
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
     from datasets.utils import logging
 
     level = logging.get_verbosity()
     logging.set_verbosity_error()
+    rows = concatenate_datasets([Dataset.from_file(str(path)) for path in sorted(folder.glob("part-*.arrow"))])
+    logging.set_verbosity(level)
+    return rows
+
+
+# --- pictures ---
+
+
+PLACE = (("annotation_id", pa.string()), ("action_uid", pa.string()), ("top", pa.float64()), ("bottom", pa.float64()))
+"""Columns of a question that shows part of its page: the step, and the group's Span."""
+
+
+class Span(NamedTuple):
+    """Range from the topmost edge of some boxes to the lowest, in page pixels."""
+
+    top: float
+    bottom: float
+
+
+class Pictures:
+    """The pages of a folder of `kept_pictures`. Only its path goes to another process, which opens it anew."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __reduce__(self) -> tuple[type[Pictures], tuple[Path]]:
+        return Pictures, (self._path,)
+
+    def __contains__(self, key: StepKey) -> bool:
+        return str(key) in self._places
+
+    def page(self, key: StepKey) -> PagePicture:
+        """Raises KeyError for a step whose picture was not kept."""
+        return PagePicture(_EncodedPicture(self._table["screenshot"][self._places[str(key)]].as_py()))
+
+    def group(self, key: StepKey, span: Span) -> Image.Image:
+        """The picture of a group, as a model gets it, pixel for pixel. Raises RowError `bad_screenshot`."""
+        page = self.page(key)
+        # of its boxes, only the upper edge of the topmost and the bottom edge of the lowest count
+        edges = [Box(0, edge, 0, 0) for edge in span]
+        return page.crop(group_crop(edges, page.size), MAX_SIDE).image()
+
+    def of_row(self, row: Mapping[str, Any]) -> Image.Image:
+        """The picture of a row with the columns of PLACE."""
+        return self.group(StepKey(row["annotation_id"], row["action_uid"]), Span(row["top"], row["bottom"]))
+
+    @cached_property
+    def _table(self) -> pa.Table:
+        """All pages, which stay in their files."""
+        paths = sorted(self._path.glob("*.arrow"))
+        try:
+            parts = [pa.ipc.open_stream(pa.memory_map(str(path))).read_all() for path in paths]
+            return pa.concat_tables([PagePictures().schema.empty_table(), *parts])
+        except (OSError, pa.ArrowInvalid) as error:
+            wanted = "a folder of pages that was kept for training"
+            raise InputError("pictures", wanted, f"{self._path}: {error}") from None
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {key: place for place, key in enumerate(self._table["step"].to_pylist())}
+
+
+open_pictures = cache(Pictures)
+"""A process opens a file once, however many parts it makes."""
+
+
+class _EncodedPicture:
+    """One encoded picture."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def read(self) -> bytes:
+        return self._content
+
+
+@dataclass(frozen=True, slots=True)
+class PagePictures:
+    """Makes the rows of a part's screenshots, one in memory at a time.
+
+    A step without one, or with one that is cut short, is left out.
+    """
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([("step", pa.string()), ("screenshot", pa.large_binary())])
+
+    def steps(self, part: Shard) -> Iterator[StepRows]:
+        for step in part.steps():
+            if content := _whole(step):
+                yield StepRows(RowCounts(), pa.record_batch([[str(step.key)], [content]], schema=self.schema))
+
+
+def kept_pictures(split: Split, folder: Path, processes: int = 1) -> Path:
+    """The folder of a split's screenshots in `folder`, written unless it is there for the data as they are."""
+    path = folder / f"pictures-{split.content_digest}"
+    prepare(parts_of(split, pictures=True), PagePictures(), path, {}, processes)
+    return path
+
+
+def _whole(step: Step) -> bytes:
+    """The encoded picture; empty if there is none that can be shown."""
+    if step.screenshot is None:
+        return b""
     try:
-        yield
-    finally:
-        logging.set_verbosity(level)
+        PagePicture(step.screenshot).check_whole()
+        return step.screenshot.read()
+    except RowError:
+        return b""
+
+
+def span_of(step: Step, ids: Sequence[str]) -> Span:
+    """The span of a group of candidates on its page. Raises RowError `missing_box`."""
+    boxes = {candidate.backend_node_id: candidate.box for candidate in step.candidates}
+    of_group = [box for node in ids if (box := boxes[node]) is not None]
+    if len(of_group) < len(ids):
+        missing = next(node for node in ids if boxes[node] is None)
+        raise RowError("missing_box", f"candidate {missing} has no bounding_box_rect")
+    return Span(min(box.y for box in of_group), max(box.bottom for box in of_group))
+
+
+def place_columns(step: Step, groups: Sequence[Sequence[str]]) -> list[list[Any]]:
+    """The columns of PLACE, with one question a group. Raises RowError `missing_box`."""
+    spans = [span_of(step, ids) for ids in groups]
+    keys = [[name] * len(spans) for name in (step.key.annotation_id, step.key.action_uid)]
+    return [*keys, [span.top for span in spans], [span.bottom for span in spans]]

@@ -29,30 +29,27 @@ from seeact_offline.ranking.stage import ranking_stage
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluate import evaluate
-from seeact_offline.runs.groundings import check_pages, check_ranking, open_strategy
-from seeact_offline.runs.run import Run
 from seeact_offline.runs.selection import selected_split
+from seeact_offline.runs.strategy_opening import check_pages, check_ranking, open_strategy
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import Extent, data_in_words
 from seeact_offline.tables.table_input import EVALUATION, RECORD
 from seeact_offline.training.baseline import PROMPTS, Baseline, FineTuning, OpenBaseline, find_baseline
-from seeact_offline.training.card import SAMPLE, Card, render
-from seeact_offline.training.checks import check_settings
-from seeact_offline.training.curve import learning_curve_png
+from seeact_offline.training.bases import train_tokenizer
+from seeact_offline.training.card import Card, learning_curve_png, render
+from seeact_offline.training.checks import check_separate, check_settings
 from seeact_offline.training.mindact_rows import MultiChoice, words_of
 from seeact_offline.training.progress import TrainingProgress
-from seeact_offline.training.recipe import NEW_TOKENS
-from seeact_offline.training.separation import check_separate
-from seeact_offline.training.small_bases import SmallBase, train_tokenizer
+from seeact_offline.training.recipe import NEW_TOKENS, SmallBase
 from seeact_offline.training.trainer import (
     CHECKPOINTS,
     DATA,
     check_out,
     claim_out,
-    free_memory,
     is_main_process,
     prepare_torch,
     prepared_once,
+    release_memory,
     room_to_write,
     save_once,
     train,
@@ -93,7 +90,7 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
     check_out(asked.out, known, asked.resume, is_whole=False)
     how = baseline.evaluation(asked)
     _check_evaluation(asked, how, compared, watch)
-    prepare_torch(asked.resolved_recipe, asked.running)
+    prepare_torch(asked.resolved_recipe.seed, asked.running.threads)
     with room_to_write(asked.out):
         based = _with_base(asked, baseline, split, held_out)
     opened = _opened(asked, baseline, based, split)
@@ -110,7 +107,7 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
         if not ready:
             watch.note(f"that did not fit in memory: {per_device} questions at once")
             resume = True
-            prepare_torch(asked.resolved_recipe, asked.running)
+            prepare_torch(asked.resolved_recipe.seed, asked.running.threads)
         running = dataclasses.replace(asked.running, per_device=per_device)
         again = dataclasses.replace(based, running=running)
         model = ready.pop() if ready else _opened(asked, baseline, again, split)
@@ -129,11 +126,13 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
     with room_to_write(asked.out, CHECKPOINTS):
         history = train_what_fits(attempt, asked)
     tuned = FineTuningResult(asked.out, made, history, time.monotonic() - began)
-    # the trained model is loaded once more for its evaluation
-    free_memory()
     if is_main_process():
         _write(asked, baseline, tuned, identity, compared)
-        tuned = dataclasses.replace(tuned, results=_evaluated(asked, how, compared, watch))
+        release_memory()
+        # splits that were not compared with the training data may be the same
+        splits = [split for split in asked.evaluate if split in compared]
+        runs = [evaluate(_evaluation(asked, split, how), watch=watch) for split in splits]
+        tuned = dataclasses.replace(tuned, results=tuple(run.results for run in runs))
         _write(asked, baseline, tuned, identity, compared)
     return tuned
 
@@ -250,18 +249,7 @@ def _named_as_here(asked: FineTuning) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        sentence = error.sentence
-        for theirs, ours in names.items():
-            sentence = sentence.replace(f"`{theirs}`", f"`{ours}`")
-        argument = names.get(error.argument, error.argument)
-        raise InputError(argument, error.expected, error.got, sentence) from error
-
-
-def _tell_made(made: RowCounts, watch: Watch) -> None:
-    watch.note(f"{made.steps} steps to train on, {made.held_out_steps} held out; left out: {made.reasons}")
-    lost = made.cuts["targets_lost_in_context"] + made.cuts["targets_lost_in_question"]
-    if lost:
-        watch.note(f"{lost} of {made.questions} questions lost their right element when they were cut to the limits")
+        raise error.renamed(names.get(error.argument, error.argument)) from error
 
 
 def _questions(
@@ -274,7 +262,9 @@ def _questions(
         maker = opened.maker(held_out, watch)
         with watch.counting(len(split.keys), "preparing questions", "steps") as listener:
             made = prepare(parts_of(split), maker, asked.out / DATA, identity, asked.processes, listener)
-    _tell_made(made, watch)
+    watch.note(f"{made.steps} steps to train on, {made.held_out_steps} held out; left out: {made.reasons}")
+    if lost := made.cuts["targets_lost_in_context"] + made.cuts["targets_lost_in_question"]:
+        watch.note(f"{lost} of {made.questions} questions lost their right element when they were cut to the limits")
     if not made.steps:
         raise InputError("dataset", "steps with a right element to train on", f"none in {split.name}")
     return maker, made
@@ -283,22 +273,8 @@ def _questions(
 # --- after ---
 
 
-def _evaluated(
-    asked: FineTuning, how: Mapping[str, Any], compared: Sequence[str], watch: Watch
-) -> tuple[Mapping[str, Any], ...]:
-    """Results of the splits, except those that were not compared with the training data: they may be the same."""
-    return tuple(evaluate_split(asked, split, how, watch).results for split in asked.evaluate if split in compared)
-
-
-def evaluate_split(asked: FineTuning, split: str, how: Mapping[str, Any], watch: Watch | None = None) -> Run:
-    """`eval --model hf/OUT` on one split, into the model's own folder. `how`: the baseline's fields of `EvalConfig`.
-
-    A stopped run is resumed. Raises InputError.
-    """
-    return evaluate(_evaluation(asked, split, how), watch=watch)
-
-
 def _evaluation(asked: FineTuning, split: str, how: Mapping[str, Any]) -> EvalConfig:
+    """`eval --model hf/OUT` on one split, into the model's own folder. `how`: the baseline's fields of `EvalConfig`."""
     return EvalConfig(
         dataset=asked.dataset if asked.test_data is None else asked.test_data,
         split=split,
@@ -318,17 +294,14 @@ def _write(
     asked: FineTuning, baseline: Baseline, tuned: FineTuningResult, identity: Mapping[str, Any], compared: Sequence[str]
 ) -> None:
     """The record, the learning curve and the card."""
-    base = (
-        "a small model with random weights" if isinstance(asked.resolved_base, SmallBase) else str(asked.resolved_base)
-    )
+    base = "a small model with random weights"
+    if not isinstance(asked.resolved_base, SmallBase):
+        base = str(asked.resolved_base)
     aside = ("baseline", "dataset_fingerprint", "dataset_version", "limit", "scores")
     card = Card(
-        title=f"{baseline.title}, from {base}",
-        base=base,
-        learns=baseline.learns,
-        limits=baseline.limits,
-        tag=baseline.tag,
-        command=asked.command,
+        baseline,
+        base,
+        asked.command,
         recipe={name: value for name, value in identity.items() if name not in aside},
         machine=_machine(asked, baseline, tuned),
         data={
@@ -343,18 +316,12 @@ def _write(
         counts=tuned.made.to_dict(),
         history=tuned.history,
         results=tuned.results,
-        remarks=(*baseline.remarks, *([SAMPLE] if asked.dataset == "sample" else [])),
     )
-    record = {
-        "recipe": identity,
-        "machine": card.machine,
-        "data": {**card.data, **tuned.made.to_dict()},
-        "history": tuned.history,
-    }
+    data = {**card.data, **card.counts}
+    record = {"recipe": identity, "machine": card.machine, "data": data, "history": tuned.history}
     replace_text(asked.out / RECORD, json.dumps(record, indent=2) + "\n")
-    title = f"{card.title}: {asked.resolved_recipe.epochs} epochs"
     of = data_in_words([Extent(asked.dataset, asked.split, tuned.made.steps, None)])
-    picture = learning_curve_png(tuned.history, f"{title}\n{of}")
+    picture = learning_curve_png(tuned.history, f"{card.title}: {asked.resolved_recipe.epochs} epochs\n{of}")
     write_whole(asked.out / CURVE, lambda draft: draft.write_bytes(picture))
     replace_text(asked.out / CARD, render(card))
 

@@ -10,10 +10,9 @@ system message put before the question where the model's template takes none.
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,25 +35,29 @@ from seeact_offline.models.hf_prompts import (
 from seeact_offline.ranking.stage import RankConfig, rank
 from seeact_offline.records import InputError, ModelSpecError, RowError, Step, StepError
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.runs.prepare import prepare
+from seeact_offline.runs.strategy_opening import open_strategy
 from seeact_offline.runs.watch import Watch
 from seeact_offline.training.baseline import Baseline, FineTuning, TrainedSettings
-from seeact_offline.training.bases import base_folder, check_model, load_model, load_part, loading_options
-from seeact_offline.training.draws import HELD_OUT
-from seeact_offline.training.examples import check_letters
-from seeact_offline.training.page_pictures import PLACE, Pictures, kept_pictures, open_pictures, place_columns
+from seeact_offline.training.bases import base_folder, build_llava, check_model, load_model, load_part, loading_options
+from seeact_offline.training.mindact_rows import check_letters
 from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.recipe import Recipe
-from seeact_offline.training.small_bases import build_llava
 from seeact_offline.training.trainer import RANKS, arguments, lora_config, report_progress
 from seeact_offline.training.training_rows import (
     EPOCH,
+    HELD_OUT,
+    PLACE,
+    Pictures,
     RowCounts,
     StepRows,
     check_scores,
     epochs_of,
+    kept_pictures,
+    left_out,
+    open_pictures,
     open_scores,
+    place_columns,
     places_of,
 )
 
@@ -93,7 +96,7 @@ class ChoiceQuestions:
             try:
                 yield self._step_rows(step, grounding)
             except StepError as error:
-                yield StepRows(RowCounts(left_out=Counter([error.name])))
+                yield left_out(error.name)
 
     def _step_rows(self, step: Step, grounding: Grounding) -> StepRows:
         """Raises StepError for a step that nothing can be learnt from."""
@@ -131,50 +134,23 @@ class ChoiceQuestions:
 # --- what a trainer is given ---
 
 
-@dataclass(frozen=True, slots=True)
-class Conversations:
-    """Rows -> conversations with their pictures, as TRL takes them. RowCounts anew for every batch, by the process that loads it."""
-
-    pictures: Pictures
-    control_tokens: tuple[str, ...]
-    """Tokens that no text may spell out, the longest first."""
-    merges_system: bool
-    """The model's template takes no system message."""
-    max_pixels: int | None = None
-    """Most pixels of a picture; None: the processor bounds them."""
-
-    def __call__(self, columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-        """`columns`: TEXTS and PLACE. Raises RowError `bad_screenshot`."""
-        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-        return {
-            "prompt": [self.prompt(row["system"], row["question"]) for row in rows],
-            "completion": [[self._message(Turn("assistant", row["answer"]))] for row in rows],
-            "images": [[fitted(self.pictures.of_row(row), self.max_pixels)] for row in rows],
-        }
-
-    def prompt(self, system: str, question: str) -> list[dict[str, Any]]:
-        """Writes messages with the picture's place in the text; the picture itself goes beside."""
-        turns = [Turn("system", system), Turn("user", question)]
-        messages = [self._message(turn) for turn in (system_merged(turns) if self.merges_system else turns)]
-        messages[-1]["content"].append({"type": "image"})
-        return messages
-
-    def _message(self, turn: Turn) -> dict[str, Any]:
-        return {"role": turn.role, "content": [{"type": "text", "text": harmless(turn.text, self.control_tokens)}]}
-
-
 class ChatTemplate(NamedTuple):
-    """Requirements of a model's chat template for conversations."""
+    """The way in which a model's chat template takes conversations."""
 
     control_tokens: tuple[str, ...]
     """Tokens that no text may spell out, the longest first."""
     merges_system: bool
     """It takes no system message."""
 
-
-def conversations(processor: Any, pictures: Pictures, max_pixels: int | None = None) -> Conversations:
-    """Conversations for this model. Raises InputError as `checked_template`."""
-    return Conversations(pictures, *checked_template(processor), max_pixels)
+    def conversations(self, dialogues: Iterable[Sequence[Turn]], answers: Sequence[str]) -> dict[str, list[Any]]:
+        """Conversations with their pictures beside them, as TRL takes them."""
+        made: dict[str, list[Any]] = {"prompt": [], "completion": [], "images": []}
+        for turns, answer in zip(dialogues, answers, strict=True):
+            plain = [replace(turn, text=harmless(turn.text, self.control_tokens)) for turn in turns]
+            made["prompt"].append(chat_messages(system_merged(plain) if self.merges_system else plain))
+            made["completion"].append(chat_messages([Turn("assistant", harmless(answer, self.control_tokens))]))
+            made["images"].append([turn.picture for turn in turns if turn.picture is not None])
+        return made
 
 
 def checked_template(processor: Any) -> ChatTemplate:
@@ -198,6 +174,19 @@ def checked_template(processor: Any) -> ChatTemplate:
     raise InputError("base", "a chat template that takes a question with a picture", refused)
 
 
+def shown_questions(
+    template: ChatTemplate, pictures: Pictures, max_pixels: int | None, columns: Mapping[str, Sequence[Any]]
+) -> dict[str, list[Any]]:
+    """Makes TRL's conversations of rows with TEXTS and PLACE, by the process that loads a batch. `max_pixels`: most of a picture; None:
+    the processor bounds them. Raises RowError `bad_screenshot`."""
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    dialogues = [
+        [Turn("system", row["system"]), Turn("user", row["question"], fitted(pictures.of_row(row), max_pixels))]
+        for row in rows
+    ]
+    return template.conversations(dialogues, [row["answer"] for row in rows])
+
+
 # --- the baseline ---
 
 
@@ -209,9 +198,7 @@ class VlmTuning:
         if asked.resolved_recipe.lora is None:
             raise InputError("lora", sentence="this baseline needs `lora`: it trains matrices of low rank alone")
         self._asked, self._split = asked, split
-        self._folder = base_folder(asked.resolved_base)
-        self._processor = checked_processor(self._folder, asked.resolved_base)
-        check_vlm(self._folder, asked.running.attention)
+        self._folder, self._processor, self._template = open_vlm(asked.resolved_base, asked.running.attention)
         self._max_pixels = asked.own.get("max_pixels")
         # the budget that the processor does not have itself
         self._unbounded = self._max_pixels
@@ -248,7 +235,7 @@ class VlmTuning:
         return ChoiceQuestions(self._config, self._asked.resolved_recipe, self._ranked(watch), pictures, held_out)
 
     def trainer(self, maker: ChoiceQuestions, table: Any, progress: TrainingProgress) -> Any:
-        show = conversations(self._processor, Pictures(maker.pictures), self._unbounded)
+        show = partial(shown_questions, self._template, Pictures(maker.pictures), self._unbounded)
         return sft_trainer(self._asked, self._processor, table, show, progress)
 
     @cached_property
@@ -311,26 +298,30 @@ def load_vlm(asked: FineTuning) -> Any:
     return load_model(AutoModelForImageTextToText, base_folder(asked.resolved_base), **loading_options(asked))
 
 
-def check_vlm(folder: Path, attention: str | None) -> None:
-    """Raises InputError for a model that lacks weights, or this attention."""
+class OpenVlm(NamedTuple):
+    """A model that can be trained, but for its weights."""
+
+    folder: Path
+    processor: Any
+    template: ChatTemplate
+
+
+def open_vlm(base: object, attention: str | None, argument: str = "base") -> OpenVlm:
+    """Raises InputError about `argument` for a model that does not continue a prompt with a picture, that lacks weights, or this attention."""
     from transformers import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, AutoConfig
 
-    kind = MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING[type(load_part(AutoConfig, folder))]
-    check_model(kind, folder, attention=attention)
-
-
-def checked_processor(folder: Path, base: object) -> Any:
-    """Opens the processor. Raises InputError for a model that does not continue a prompt with a picture."""
-    from transformers import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, AutoConfig
-
-    config = load_part(AutoConfig, folder)
+    folder = base_folder(base, argument)
+    config = load_part(AutoConfig, folder, argument)
     if type(config) not in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING or config.is_encoder_decoder:
         wanted = "an image-text-to-text model that continues its prompt"
-        raise InputError("base", wanted, f"{base} of type {config.model_type}")
+        raise InputError(argument, wanted, f"{base} of type {config.model_type}")
     try:
-        return load_processor(str(base), folder, "image-text")
-    except ModelSpecError as error:
-        raise error.renamed("base") from None
+        processor = load_processor(str(base), folder, "image-text")
+        template = checked_template(processor)
+    except (InputError, ModelSpecError) as error:
+        raise error.renamed(argument) from None
+    check_model(MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING[type(config)], folder, argument, attention=attention)
+    return OpenVlm(folder, processor, template)
 
 
 BASELINE = Baseline(

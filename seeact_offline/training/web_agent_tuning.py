@@ -7,10 +7,9 @@ what `hf/` asks, token for token, followed by the reply; the loss falls on the r
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +18,16 @@ import pyarrow as pa
 from seeact_offline.dataset import Shard, Split
 from seeact_offline.files.digest import file_digest
 from seeact_offline.models.hf_folder import digest
-from seeact_offline.models.hf_prompts import Turn, chat_messages, harmless, system_merged
+from seeact_offline.models.hf_prompts import Turn
 from seeact_offline.pages.screenshots import open_picture
 from seeact_offline.records import InputError, StepKey
 from seeact_offline.runs.watch import Watch
 from seeact_offline.training.baseline import Baseline, FineTuning, TrainedSettings
-from seeact_offline.training.bases import base_folder
-from seeact_offline.training.draws import HELD_OUT
+from seeact_offline.training.bases import build_llava
 from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.recipe import Recipe
-from seeact_offline.training.small_bases import build_llava
-from seeact_offline.training.training_rows import EPOCH, RowCounts, StepRows
-from seeact_offline.training.vlm import check_vlm, checked_processor, checked_template, load_vlm, sft_trainer
+from seeact_offline.training.training_rows import EPOCH, HELD_OUT, RowCounts, StepRows, left_out
+from seeact_offline.training.vlm import ChatTemplate, load_vlm, open_vlm, sft_trainer
 from seeact_offline.trajectories.dialogue_files import DialogueLine, messages_of, read_dialogues
 
 ASKED: Mapping[str, Any] = {"agent": "openwebvoyager", "image_format": "png", "max_tokens": 256}
@@ -53,65 +50,47 @@ class DialogueRows:
         return pa.schema([EPOCH, ("dialogue", pa.string()), ("answer", pa.string()), ("images", pa.list_(pa.string()))])
 
     def steps(self, part: Shard) -> Iterator[StepRows]:
-        known = _by_step(self.files)
+        lines = _by_step(self.files)
         for place in part.places:
-            yield self._step_rows(place.step_key, known.get(place.step_key, []))
+            yield self._step_rows(place.step_key, lines.get(place.step_key, []))
 
-    def _step_rows(self, key: StepKey, found: Sequence[tuple[Path, DialogueLine]]) -> StepRows:
-        if not found:
-            return StepRows(RowCounts(left_out=Counter(["no_dialogue"])))
+    def _step_rows(self, key: StepKey, lines: Sequence[tuple[Path, DialogueLine]]) -> StepRows:
+        if not lines:
+            return left_out("no_dialogue")
         held_out = key.annotation_id in self.held_out
-        said = [list(messages_of(line)) for _, line in found]
+        dialogues = [list(messages_of(line)) for _, line in lines]
         columns: list[Any] = [
-            [HELD_OUT if held_out else 0] * len(found),
-            [json.dumps(messages[:-1]) for messages in said],
+            [HELD_OUT if held_out else 0] * len(lines),
+            [json.dumps(messages[:-1]) for messages in dialogues],
             # Arrow takes no half of a surrogate pair
-            [messages[-1][1].encode("utf-8", "replace").decode() for messages in said],
-            [[str(file.parent.resolve() / name) for name in line.images] for file, line in found],
+            [messages[-1][1].encode("utf-8", "replace").decode() for messages in dialogues],
+            [[str(file.parent.resolve() / name) for name in line.images] for file, line in lines],
         ]
         # every epoch asks the same
-        made = RowCounts(held_out_steps=1) if held_out else RowCounts(steps=1, questions=self.epochs * len(found))
+        made = RowCounts(held_out_steps=1) if held_out else RowCounts(steps=1, questions=self.epochs * len(lines))
         return StepRows(made, pa.record_batch(columns, schema=self.schema))
 
 
 @lru_cache(1)
 def _by_step(files: tuple[Path, ...]) -> dict[StepKey, list[tuple[Path, DialogueLine]]]:
     """The lines of each step, in the files' order. Raises InputError."""
-    found: dict[StepKey, list[tuple[Path, DialogueLine]]] = {}
+    lines: dict[StepKey, list[tuple[Path, DialogueLine]]] = {}
     for file in files:
         for line in read_dialogues(file):
-            found.setdefault(line.key, []).append((file, line))
-    return found
+            lines.setdefault(line.key, []).append((file, line))
+    return lines
 
 
-@dataclass(frozen=True, slots=True)
-class DialogueConversations:
-    """Rows -> conversations with their pictures, as TRL takes them."""
+def shown_dialogues(template: ChatTemplate, columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    """Makes TRL's conversations of rows with dialogue, answer and images. Raises RowError `bad_screenshot`."""
 
-    control_tokens: tuple[str, ...]
-    """Tokens that no text may spell out, the longest first."""
-    merges_system: bool
-    """The model's template takes no system message."""
+    def turns(dialogue: str, names: Sequence[str]) -> Iterator[Turn]:
+        pictures = (open_picture(Path(name).read_bytes()).convert("RGB") for name in names)
+        for role, text, shows in json.loads(dialogue):
+            yield Turn(role, text, next(pictures) if shows else None)
 
-    def __call__(self, columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-        """`columns`: dialogue, answer and images. Raises RowError `bad_screenshot`."""
-        images = [
-            [open_picture(Path(name).read_bytes()).convert("RGB") for name in names] for names in columns["images"]
-        ]
-        dialogues = zip(columns["dialogue"], images, strict=True)
-        return {
-            "prompt": [self._prompt(json.loads(text), shown) for text, shown in dialogues],
-            "completion": [chat_messages([self._turn("assistant", text)]) for text in columns["answer"]],
-            "images": images,
-        }
-
-    def _prompt(self, messages: Sequence[tuple[str, str, bool]], pictures: Sequence[Any]) -> list[dict[str, Any]]:
-        left = iter(pictures)
-        turns = [self._turn(role, text, next(left) if shows else None) for role, text, shows in messages]
-        return chat_messages(system_merged(turns) if self.merges_system else turns)
-
-    def _turn(self, role: str, text: str, picture: Any = None) -> Turn:
-        return Turn(role, harmless(text, self.control_tokens), picture)
+    dialogues = map(turns, columns["dialogue"], columns["images"])
+    return template.conversations(map(list, dialogues), columns["answer"])
 
 
 class WebAgentTuning:
@@ -120,10 +99,7 @@ class WebAgentTuning:
     def __init__(self, asked: FineTuning, split: Split) -> None:
         """Raises InputError, also for dialogues about other tasks than those of the train split."""
         self._asked, self._files = asked, dialogues_of(asked)
-        self._folder = base_folder(asked.resolved_base)
-        self._processor = checked_processor(self._folder, asked.resolved_base)
-        check_vlm(self._folder, asked.running.attention)
-        self._template = checked_template(self._processor)
+        self._folder, self._processor, self._template = open_vlm(asked.resolved_base, asked.running.attention)
         check_train_steps(_by_step(self._files), split)
 
     @property
@@ -138,8 +114,7 @@ class WebAgentTuning:
         return DialogueRows(self._files, self._asked.resolved_recipe.epochs, held_out)
 
     def trainer(self, maker: DialogueRows, table: Any, progress: TrainingProgress) -> Any:
-        show = DialogueConversations(self._template.control_tokens, self._template.merges_system)
-        return sft_trainer(self._asked, self._processor, table, show, progress)
+        return sft_trainer(self._asked, self._processor, table, partial(shown_dialogues, self._template), progress)
 
 
 def dialogues_of(asked: FineTuning) -> tuple[Path, ...]:
@@ -157,8 +132,8 @@ def check_train_steps(
     keys: Mapping[StepKey, Any] | Sequence[StepKey], split: Split, argument: str = "dialogues"
 ) -> None:
     """Raises InputError for `argument` where a step is not of this train split, naming its task."""
-    known = frozenset(split.keys)
-    foreign = sorted(key for key in keys if key not in known)
+    trained = frozenset(split.keys)
+    foreign = sorted(key for key in keys if key not in trained)
     if foreign:
         got = f"{len(foreign)} others, task {foreign[0].annotation_id} first"
         raise InputError(argument, f"steps of the {len(split.tasks)} tasks of {split.name} alone", got)

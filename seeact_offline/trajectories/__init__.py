@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from seeact_offline.trajectories.constructed import constructed_trajectories
-from seeact_offline.trajectories.opening import open_trajectories
-from seeact_offline.trajectories.recordings import recorded_trajectories
-from seeact_offline.trajectories.reward_tasks import Part, RewardTask, TaskReward, read_tasks, reward
+from seeact_offline.trajectories.answer_rules import REASONS, Unscored
+from seeact_offline.trajectories.foreign_folders import open_trajectories
+from seeact_offline.trajectories.recorded_tasks import constructed_trajectories, recorded_trajectories
+from seeact_offline.trajectories.rewarding import Part, RewardTask, TaskReward, read_tasks, reward
 from seeact_offline.trajectories.rule_sets import RULES, RuleSet
 from seeact_offline.trajectories.task_states import TaskState, read_state
 from seeact_offline.trajectories.trajectory import Trajectory, TrajectoryStep, Verdict
 from seeact_offline.trajectories.trajectory_files import read_trajectories, write_trajectories
-from seeact_offline.trajectories.unscored import REASONS, Unscored
 from seeact_offline.trajectories.verdict_rules import READERS, read_verdict
 
 __all__ = [

@@ -7,19 +7,26 @@ are pooled: each is compared with the label.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import fmean, stdev
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from seeact_offline.records import InputError
-from seeact_offline.scoring.agreement import fleiss_columns, fleiss_of_sums, kappa_of_sums, percentiles
+from seeact_offline.scoring.agreement import (
+    Kappa,
+    fleiss_columns,
+    fleiss_of_sums,
+    kappa_of_sums,
+    pairwise_kappas,
+    percentiles,
+)
 from seeact_offline.scoring.inference import SAME, interval, linearised, resampled, total
-from seeact_offline.trajectories.judgements import NO_ANSWER, Judgement
+from seeact_offline.trajectories.judgements import NO_ANSWER, Judgement, by_judge, labels_by_person, majority
 
 NoVerdict = Literal["left-out", "failure"]
 NO_VERDICT: tuple[NoVerdict, ...] = ("left-out", "failure")
@@ -169,36 +176,6 @@ def agreements(
     )
 
 
-def by_judge(verdicts: Iterable[Judgement]) -> list[list[Judgement]]:
-    """The verdicts of each judge (rules, model and k), judges by name; k as numbers, `all` last."""
-    judged: dict[tuple[str, str, str], list[Judgement]] = {}
-    for one in verdicts:
-        judged.setdefault((one.judge, one.model, one.k), []).append(one)
-
-    def order(judge: tuple[str, str, str]) -> tuple[str, str, float, str]:
-        rules, model, k = judge
-        # a number of any length
-        return rules, model, float(k) if k.isdecimal() else math.inf, k
-
-    return [judged[judge] for judge in sorted(judged, key=order)]
-
-
-def labels_by_person(labels: Iterable[Judgement]) -> dict[str, dict[str, bool]]:
-    """Trajectory -> person -> label; labels of unsure people are left out."""
-    people: dict[str, dict[str, bool]] = {}
-    for label in labels:
-        if label.verdict is not None:
-            people.setdefault(label.trajectory, {})[label.judge] = label.verdict
-    return people
-
-
-def majority(people: Mapping[str, Mapping[str, bool]]) -> dict[str, bool]:
-    """The label that most people give each trajectory; those on which they are split evenly are left out."""
-    return {
-        one: 2 * sum(said.values()) > len(said) for one, said in people.items() if 2 * sum(said.values()) != len(said)
-    }
-
-
 def tasks_of(rows: Iterable[Judgement]) -> dict[str, str]:
     """The task of each trajectory; one that names none is its own."""
     found: dict[str, str] = {}
@@ -242,7 +219,16 @@ class _Comparison:
         repeats = sorted({one.repeat for one in verdicts})
         by_repeat = [[pair for pair in pairs if pair.repeat == number] for number in repeats]
         known, calls = {one.trajectory for one in verdicts}, [one for one in verdicts if one.calls]
-        spread = _by_trajectory(ran, self.no_verdict)
+        spread: dict[str, list[bool]] = {}
+        for one in ran:
+            if one.verdict is not None or self.no_verdict == "failure":
+                spread.setdefault(one.trajectory, []).append(bool(one.verdict))
+        whole = {trajectory: some for trajectory, some in spread.items() if len(some) == len(repeats)}
+        flips = [
+            (self._task(trajectory), float(first != second))
+            for trajectory, some in spread.items()
+            for first, second in combinations(some, 2)
+        ]
         return JudgeAgreement(
             first.judge, first.model, first.k, len(repeats),
             n_trajectories=len({pair.trajectory for pair in pairs}),
@@ -262,9 +248,9 @@ class _Comparison:
             kappa=self._kappa(pairs),
             success_rate_sd=_sd([[pair.said for pair in some] for some in by_repeat]),
             agreement_sd=_sd([[pair.said == pair.label for pair in some] for some in by_repeat]),
-            flips=self._flips(spread),
+            flips=share_of(flips, self.seed),
             n_flipped=sum(len(set(said)) > 1 for said in spread.values()),
-            repeats_kappa=self._repeats_kappa(spread, len(repeats)),
+            repeats_kappa=_fleiss(whole, self._task, self.seed) if len(repeats) > 1 else None,
             cost_per_verdict=cost_per_verdict(calls),
             tokens_per_verdict=fmean(one.prompt_tokens + one.completion_tokens for one in calls) if calls else None,
             ranking=self._ranking(pairs),
@@ -283,19 +269,6 @@ class _Comparison:
         sums = _sums([pair.task for pair in pairs], rows)
         return _resampled_figure(sums, lambda some: kappa_of_sums(some, 1), len(pairs), self.seed)
 
-    def _flips(self, spread: Mapping[str, Sequence[bool]]) -> Figure | None:
-        flips = [
-            (self._task(trajectory), float(one != other))
-            for trajectory, said in spread.items()
-            for place, one in enumerate(said)
-            for other in said[place + 1 :]
-        ]
-        return share_of(flips, self.seed)
-
-    def _repeats_kappa(self, spread: Mapping[str, Sequence[bool]], n_repeats: int) -> Figure | None:
-        whole = {one: said for one, said in spread.items() if len(said) == n_repeats}
-        return _fleiss(whole, self._task, self.seed) if n_repeats > 1 else None
-
     def _ranking(self, pairs: Sequence[LabelledVerdict]) -> Ranking | None:
         named = [pair for pair in pairs if pair.trajectory in self.agents]
         agents = sorted({self.agents[pair.trajectory] for pair in named})
@@ -304,15 +277,6 @@ class _Comparison:
             if len(agents) > 1
             else None
         )
-
-
-def _by_trajectory(ran: Iterable[Judgement], no_verdict: NoVerdict) -> dict[str, list[bool]]:
-    """The verdicts of the repeats of each trajectory."""
-    found: dict[str, list[bool]] = {}
-    for one in ran:
-        if one.verdict is not None or no_verdict == "failure":
-            found.setdefault(one.trajectory, []).append(bool(one.verdict))
-    return found
 
 
 # --- figures ---
@@ -450,3 +414,126 @@ def kendall_tau(one: np.ndarray, other: np.ndarray) -> np.ndarray:
             untied_other += abs(b)
     with np.errstate(invalid="ignore", divide="ignore"):
         return same / np.sqrt(untied_one * untied_other)
+
+
+# --- several judges of the same trajectories ---
+
+# Only trajectories that have a label and a verdict of every judge are counted, so that a difference between two rows is a difference of
+# judges. A judge's repeats count by their majority.
+
+
+@dataclass(frozen=True, slots=True)
+class PanelRow:
+    """One judge, or the labels."""
+
+    judge: str
+    """Empty for the labels, as are model and k."""
+    model: str
+    k: str
+    success_rate: Figure | None
+    kappa: Kappa | None
+    """Cohen's, with the labels; None for the labels."""
+    places: Mapping[str, int]
+    """Agent -> 1 and the number of agents with a higher rate of success; agents of equal rates share a place."""
+    tau: Figure | None
+    """Kendall's tau-b of the order of agents with that by labels; None for the labels, and where one ranks all alike."""
+    cost_per_verdict: float | None
+    """USD; None where a price is not known, or nothing was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgePair:
+    """Two judges, by their places among `Panel.judges`."""
+
+    first: int
+    second: int
+    kappa: Kappa
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Two or more judges of the same trajectories."""
+
+    n_trajectories: int
+    """Trajectories with a label and a verdict of every judge."""
+    n_left_out: int
+    """Labelled trajectories that some judge alone has judged, or without a verdict."""
+    n_tasks: int
+    agents: tuple[str, ...]
+    """Agents with such trajectories, best first by labels; empty for fewer than two."""
+    judges: tuple[PanelRow, ...]
+    labels: PanelRow
+    pairs: tuple[JudgePair, ...]
+
+
+def judge_panel(
+    verdicts: Sequence[Judgement], labels: Sequence[Judgement], *, no_verdict: NoVerdict = "left-out", seed: int = 0
+) -> Panel | None:
+    """None for fewer than two judges (rules, model and k) with a verdict on a labelled trajectory, and where no trajectory is judged by all.
+
+    Arguments as for `agreements`.
+    """
+    truth = majority(labels_by_person(labels))
+    judges = [ones for ones in by_judge(verdicts) if truth.keys() & _verdicts(ones, no_verdict).keys()]
+    if len(judges) < 2:
+        return None
+    tasks = tasks_of([*verdicts, *labels])
+    agents = {one.trajectory: one.agent for one in [*verdicts, *labels] if one.agent}
+    said = [_verdicts(ones, no_verdict) for ones in judges]
+    shared = [one for one in truth if all(one in some for some in said)]
+    if not shared:
+        return None
+    task_names = [tasks.get(one, f"trajectory {one}") for one in shared]
+    number = {task: place for place, task in enumerate(sorted(set(task_names)))}
+    marks = np.array([[*(some[one] for some in said), truth[one]] for one in shared], dtype=bool)
+    kappas = pairwise_kappas(marks, np.array([number[task] for task in task_names]), seed)
+    named = sorted({agents[one] for one in shared if one in agents})
+    named = named if len(named) > 1 else []
+
+    def places(some: Mapping[str, bool]) -> dict[str, int]:
+        rates = {agent: fmean(some[one] for one in shared if agents.get(one) == agent) for agent in named}
+        return {agent: 1 + sum(other > rate + SAME for other in rates.values()) for agent, rate in rates.items()}
+
+    def tau(some: Mapping[str, bool]) -> Figure | None:
+        pairs = [
+            LabelledVerdict(one, task, 1, some[one], truth[one])
+            for one, task in zip(shared, task_names, strict=True)
+            if one in agents
+        ]
+        of = [agents[pair.trajectory] for pair in pairs]
+        return rank_agents(pairs, of, named, seed).tau if named else None
+
+    def success(some: Mapping[str, bool]) -> Figure | None:
+        return share_of([(task, float(some[one])) for task, one in zip(task_names, shared, strict=True)], seed)
+
+    last = len(judges)
+    rows = [
+        PanelRow(
+            ones[0].judge, ones[0].model, ones[0].k,
+            success_rate=success(some),
+            kappa=kappas[place, last],
+            places=places(some),
+            tau=tau(some),
+            cost_per_verdict=cost_per_verdict(ones),
+        )
+        for place, (ones, some) in enumerate(zip(judges, said, strict=True))
+    ]  # fmt: skip
+    by_labels = places(truth)
+    return Panel(
+        n_trajectories=len(shared),
+        n_left_out=len(truth.keys() & {one.trajectory for one in verdicts}) - len(shared),
+        n_tasks=len(number),
+        agents=tuple(sorted(by_labels, key=lambda agent: (by_labels[agent], agent))),
+        judges=tuple(rows),
+        labels=PanelRow("", "", "", success(truth), None, by_labels, None, None),
+        pairs=tuple(JudgePair(a, b, kappa) for (a, b), kappa in kappas.items() if b < last),
+    )  # fmt: skip
+
+
+def _verdicts(ones: Sequence[Judgement], no_verdict: NoVerdict) -> dict[str, bool]:
+    """The verdict of most repeats on each trajectory; one on which they are split evenly has none."""
+    repeats: dict[str, dict[str, bool]] = {}
+    for one in ones:
+        if one.ran and (one.verdict is not None or no_verdict == "failure"):
+            repeats.setdefault(one.trajectory, {})[str(one.repeat)] = bool(one.verdict)
+    return majority(repeats)

@@ -36,18 +36,14 @@ from seeact_offline.runs.ask import ask_each, run_coroutine
 from seeact_offline.runs.config import MOST_REPEATS, EvalConfig
 from seeact_offline.runs.folder import Made, Manifest, RunFolder, worded
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
-from seeact_offline.runs.open import safe_name
+from seeact_offline.runs.opening import safe_name
 from seeact_offline.runs.selection import selected_split
 from seeact_offline.runs.watch import Watch
-from seeact_offline.trajectories import (
-    Trajectory,
-    constructed_trajectories,
-    open_trajectories,
-    recorded_trajectories,
-)
+from seeact_offline.trajectories.foreign_folders import open_trajectories
 from seeact_offline.trajectories.judgements import LABELS, VERDICTS, Judgement, labels_of
 from seeact_offline.trajectories.judges import JUDGES, Case, Judge, Ruling
-from seeact_offline.trajectories.run_trajectories import run_trajectories
+from seeact_offline.trajectories.recorded_tasks import constructed_trajectories, recorded_trajectories, run_trajectories
+from seeact_offline.trajectories.trajectory import Trajectory
 
 ALL = "all"
 """The k of all screenshots."""
@@ -59,6 +55,10 @@ class Item(NamedTuple):
     trajectory: Trajectory
     k: str
     repeat: int
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        return self.trajectory.id, self.k, self.repeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ def _judge_all(
         for key, one in known.items()
         if one.ran and (one.verdict is not None or one.calls) and digests.get(one.trajectory) == one.digest
     }
-    wanted = {run.key(item): item for item in items}
+    wanted = {item.key: item for item in items}
     # where the folder has a manifest, its own stays
     made = folder.content().get("made") if folder.manifest.exists() else msgspec.to_builtins(manifest.made)
     pays = (made or {}).get("run", "")
@@ -276,9 +276,6 @@ class _JudgeRun:
     model: str
     max_side: int
 
-    def key(self, item: Item) -> tuple[str, str, int]:
-        return item.trajectory.id, item.k, item.repeat
-
     async def judge(self, item: Item, model: Model) -> Judgement:
         """Raises only what must stop the run."""
         trajectory, began = item.trajectory, time.monotonic()
@@ -293,7 +290,10 @@ class _JudgeRun:
             return completion.text
 
         try:
-            ruling = await self.kind.decide(self._case(item), self.texts, call)
+            if trajectory.faults:
+                raise RowError(trajectory.faults[0].name, trajectory.faults[0].detail)
+            case = Case(trajectory, place or None, self.max_side)
+            ruling = await self.kind.decide(case, self.texts, call)
         except CallError as error:
             usage, ran = usage + error.usage, error.answered
             is_failure = self.kind.declined_is_failure and error.name == "refused"
@@ -312,10 +312,3 @@ class _JudgeRun:
             prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens,
             seconds=round(time.monotonic() - began, 3), ran=ran, digest=trajectory_digest(trajectory),
         )  # fmt: skip
-
-    def _case(self, item: Item) -> Case:
-        """Raises RowError for a trajectory with faults."""
-        trajectory = item.trajectory
-        if trajectory.faults:
-            raise RowError(trajectory.faults[0].name, trajectory.faults[0].detail)
-        return Case(trajectory, None if item.k == ALL else int(item.k), self.max_side)

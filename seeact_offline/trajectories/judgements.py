@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +18,7 @@ import msgspec
 from seeact_offline.files.formats import FormatError, decoded, read_json, typed
 from seeact_offline.files.named import LARGE, read_text
 from seeact_offline.records import InputError
-from seeact_offline.trajectories import Trajectory, Verdict, open_trajectories
+from seeact_offline.trajectories.foreign_folders import open_trajectories
 from seeact_offline.trajectories.stored_verdicts import (
     PERSON,
     StoredVerdict,
@@ -24,6 +26,8 @@ from seeact_offline.trajectories.stored_verdicts import (
     results_row,
     stored_rows,
 )
+from seeact_offline.trajectories.trajectory import Trajectory, Verdict
+from seeact_offline.trajectories.trajectory_files import PEOPLE
 
 VERDICTS, LABELS = "verdicts.jsonl", "labels.jsonl"
 """Names of the files in a folder of `judge`."""
@@ -297,3 +301,71 @@ def _renamed(row: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(made.get("ran"), str):
         made["ran"] = WORDS.get(made["ran"].lower()) is not False
     return made
+
+
+def by_judge(verdicts: Iterable[Judgement]) -> list[list[Judgement]]:
+    """The verdicts of each judge (rules, model and k), judges by name; k as numbers, `all` last."""
+    judged: dict[tuple[str, str, str], list[Judgement]] = {}
+    for one in verdicts:
+        judged.setdefault((one.judge, one.model, one.k), []).append(one)
+
+    def order(judge: tuple[str, str, str]) -> tuple[str, str, float, str]:
+        rules, model, k = judge
+        # a number of any length
+        return rules, model, float(k) if k.isdecimal() else math.inf, k
+
+    return [judged[judge] for judge in sorted(judged, key=order)]
+
+
+def labels_by_person(labels: Iterable[Judgement]) -> dict[str, dict[str, bool]]:
+    """Trajectory -> person -> label; labels of unsure people are left out."""
+    people: dict[str, dict[str, bool]] = {}
+    for label in labels:
+        if label.verdict is not None:
+            people.setdefault(label.trajectory, {})[label.judge] = label.verdict
+    return people
+
+
+def majority(people: Mapping[str, Mapping[str, bool]]) -> dict[str, bool]:
+    """The label that most people give each trajectory; those on which they are split evenly are left out."""
+    return {
+        one: 2 * sum(said.values()) > len(said) for one, said in people.items() if 2 * sum(said.values()) != len(said)
+    }
+
+
+# --- verdicts on episodes that have ended ---
+
+
+@dataclass(frozen=True, slots=True)
+class LaterVerdict:
+    """A verdict, and whose it is: `person`, or `judge` with its name."""
+
+    by: str
+    success: bool
+
+
+def later_verdicts(folder: Path, judged: Path | None = None) -> dict[str, LaterVerdict]:
+    """Trajectory -> verdict, of `judged`, a folder of `judge`, and of people, who count for more. Several people count by their majority; an
+    even split is no verdict. Raises InputError about `verdict`."""
+    verdicts = {} if judged is None else verdicts_of_judge(judged)
+    if (folder / PEOPLE).is_file() and (folder / PEOPLE).stat().st_size:
+        people = labels_by_person(read_judgements(folder / PEOPLE, "labels"))
+        verdicts |= {name: LaterVerdict("person", success) for name, success in majority(people).items()}
+    return verdicts
+
+
+def verdicts_of_judge(judged: Path) -> dict[str, LaterVerdict]:
+    """The verdicts of a folder of `judge`, repeats by their majority. Raises InputError about `verdict` for several judges, and for a folder
+    that cannot be read."""
+    try:
+        judges = by_judge(read_judgements(judged, "verdicts"))
+    except InputError as error:
+        raise error.renamed("verdict") from None
+    if len(judges) > 1:
+        sentence = f"{judged} holds verdicts of {len(judges)} judges; name a folder of a single judge"
+        raise InputError("verdict", sentence=sentence)
+    repeats: dict[str, dict[str, bool]] = {}
+    for one in judges[0]:
+        if one.verdict is not None:
+            repeats.setdefault(one.trajectory, {})[str(one.repeat)] = one.verdict
+    return {name: LaterVerdict(f"judge {judges[0][0].judge}", success) for name, success in majority(repeats).items()}

@@ -21,30 +21,35 @@ from seeact_offline.dataset.rows import StoredScreenshot
 from seeact_offline.files.formats import FormatError, typed, unescape_html
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import CropBox, Message, RowError
-from seeact_offline.trajectories.address_rules import url_match, url_match_by_parts
-from seeact_offline.trajectories.locators import EXPRESSIONS, locate
-from seeact_offline.trajectories.model_rules import Ask, fuzzy_match, ua_match
-from seeact_offline.trajectories.picture_rules import THRESHOLD, answers_question, is_similar
-from seeact_offline.trajectories.task_states import TaskState
-from seeact_offline.trajectories.text_rules import (
+from seeact_offline.trajectories.answer_rules import (
     OR,
+    THRESHOLD,
+    Ask,
     Entries,
+    Unscored,
+    answers_question,
     checked_text,
     clean,
     clean_stripped,
     entries,
     exact_match,
     exact_match_stripped,
+    fuzzy_match,
     includes_anywhere,
+    is_similar,
     must_exclude,
     must_include,
     must_include_webarena,
     one_of,
     required_values,
     required_values_strict,
+    ua_match,
+    url_match,
+    url_match_by_parts,
     whole_number,
 )  # fmt: skip
-from seeact_offline.trajectories.unscored import Unscored
+from seeact_offline.trajectories.locators import EXPRESSIONS, locate
+from seeact_offline.trajectories.task_states import TaskState
 
 NOT_ACHIEVABLE = "N/A"
 T = TypeVar("T", bound=msgspec.Struct)
@@ -218,8 +223,7 @@ def _pictures(state: TaskState, query: PictureQuery) -> list[bytes]:
     page, locator = state.page(query.eval_image_url), query.eval_image_class
     if locator.strip() and not locator.startswith("."):
         raise Unscored("unsupported_locator", f"{locator!r:.80}")
-    found = page.select(locator if locator.strip() else "img")
-    images = [image for one in found for image in ([one] if one.tag == "img" else page.select("img", one))]
+    images = [image for element in page.select(locator if locator.strip() else "img") for image in element.iter("img")]
     sources = [image.get("src") for image in images]
     return [state.picture(source, page) for source in sources if source is not None]
 

@@ -17,7 +17,7 @@ import msgspec
 from seeact_offline.files.formats import FormatError, decoded, read_json
 from seeact_offline.files.named import LARGE, read_text
 from seeact_offline.records import InputError
-from seeact_offline.trajectories.foreign_files import BadTrajectory, find, read_inside
+from seeact_offline.trajectories.foreign_folders import BadTrajectory, find, read_inside
 from seeact_offline.trajectories.verdict_rules import read_verdict
 
 RESULTS = "*_auto_eval_results.json"

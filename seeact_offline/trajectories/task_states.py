@@ -17,8 +17,8 @@ from seeact_offline.dataset.rows import StoredScreenshot
 from seeact_offline.files.formats import FormatError, decoded
 from seeact_offline.files.named import read_regular
 from seeact_offline.records import InputError, RowError
+from seeact_offline.trajectories.answer_rules import Unscored
 from seeact_offline.trajectories.locators import MAX_CHARACTERS, StoredPage
-from seeact_offline.trajectories.unscored import Unscored
 
 STATE = "state.json"
 MAX_PICTURE_BYTES = 100_000_000
@@ -49,18 +49,24 @@ class TaskState:
     """Folder of the task file, in which its own pictures are looked for; None for none."""
     fault: str | None = None
     """The reason for which its file cannot be used; None for a good one."""
+    _opened: dict[str, StoredPage] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Pages that were asked for: all rule sets look at the same."""
 
     def page(self, url: str) -> StoredPage:
         """The page at a URL, or the last one for `last`. Raises Unscored `no_state`, `missing_page` or `unsupported_address`."""
-        if url == "last":
-            if self.html is None:
-                raise Unscored("no_state", "the last page was not stored")
-            return StoredPage(self.address or "", self.html)
-        if url.startswith("func"):
-            raise Unscored("unsupported_address", f"{url!r:.80}")
-        if url not in self.pages or self.folder is None:
-            raise Unscored("missing_page", f"{url!r:.80}")
-        return StoredPage(url, _text(self.folder, self.pages[url]))
+        if url not in self._opened:
+            if url == "last":
+                if self.html is None:
+                    raise Unscored("no_state", "the last page was not stored")
+                page = StoredPage(self.address or "", self.html)
+            elif url.startswith("func"):
+                raise Unscored("unsupported_address", f"{url!r:.80}")
+            elif url not in self.pages or self.folder is None:
+                raise Unscored("missing_page", f"{url!r:.80}")
+            else:
+                page = StoredPage(url, _text(self.folder, self.pages[url]))
+            self._opened[url] = page
+        return self._opened[url]
 
     def picture(self, source: str, page: StoredPage | None = None) -> bytes:
         """The file of a picture that a page or the task names. Raises Unscored `missing_picture`."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+import msgspec
+
 from seeact_offline.records import Box, Fault, Screenshot
 
 Origin = Literal["person", "model", "check", "constructed"]
@@ -33,9 +35,8 @@ class TrajectoryStep:
         return f"Thought: {self.thought}\nAction: {self.action}"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """One opinion on whether a task was done."""
+class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One opinion on whether a task was done, as files hold it too."""
 
     by: str
     """The person, judge or rule, such as `annotator-1`, `webvoyager` or `check`."""
@@ -64,7 +65,7 @@ class Trajectory:
     """The agent that acted; empty where it is not known."""
     website: str = ""
     constructed: str = ""
-    """The rule by which it was made from a real one (`trajectories.constructed`), `none` for a copy that was only labelled; empty for a
+    """The rule by which it was made from a real one (`recorded_tasks.DAMAGES`), `none` for a copy that was only labelled; empty for a
     real one. Reports name it."""
     faults: tuple[Fault, ...] = ()
     """Faults of its files; a trajectory with faults is not judged, but counted."""

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
+from filelock import FileLock, Timeout
 
 from seeact_offline.dataset.rows import StoredScreenshot
 from seeact_offline.files.formats import FormatError, decoded
-from seeact_offline.files.named import open_regular
+from seeact_offline.files.named import open_regular, read_rows
 from seeact_offline.files.redaction import redact
 from seeact_offline.files.whole import write_whole
 from seeact_offline.records import Box, Fault, InputError, RowError, Screenshot
-from seeact_offline.trajectories.people import with_people
-from seeact_offline.trajectories.trajectory import Origin, Trajectory, TrajectoryStep, Verdict
+from seeact_offline.trajectories.trajectory import Trajectory, TrajectoryStep, Verdict
 
 LINES = "trajectories.jsonl"
 PICTURES = "pictures"
@@ -35,18 +38,6 @@ class _StepLine(msgspec.Struct, frozen=True, omit_defaults=True):
     """Left, top, width and height."""
 
 
-class _VerdictLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    by: str
-    success: bool | None
-    origin: Origin
-    detail: str = ""
-
-
-class _FaultLine(msgspec.Struct, frozen=True):
-    name: str
-    detail: str
-
-
 class _Line(msgspec.Struct, frozen=True, omit_defaults=True):
     """One line of `trajectories.jsonl`: the fields of `Trajectory`."""
 
@@ -55,11 +46,11 @@ class _Line(msgspec.Struct, frozen=True, omit_defaults=True):
     task: str
     steps: tuple[_StepLine, ...] = ()
     answer: str | None = None
-    verdicts: tuple[_VerdictLine, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
     agent: str = ""
     website: str = ""
     constructed: str = ""
-    faults: tuple[_FaultLine, ...] = ()
+    faults: tuple[Fault, ...] = ()
     schema: Literal[1] = 1
 
 
@@ -104,53 +95,30 @@ def _read(folder: Path, line: str, where: str, seen: set[str]) -> Trajectory:
     if row.id in seen:
         raise InputError("trajectories", "every id once", f"{row.id!r:.60} again in {where}")
     seen.add(row.id)
-    return _trajectory(folder, row)
-
-
-def _trajectory(folder: Path, row: _Line) -> Trajectory:
-    steps = tuple(
-        TrajectoryStep(
-            s.action,
-            s.thought,
-            s.address,
-            None if s.screenshot is None else StoredScreenshot(None, s.screenshot, folder),
-            s.reply,
-            s.place,
-        )
-        for s in row.steps
-    )
-    verdicts = tuple(Verdict(v.by, v.success, v.origin, v.detail) for v in row.verdicts)
-    faults = tuple(Fault(f.name, f.detail) for f in row.faults)
-    return Trajectory(
-        row.id, row.task_id, row.task, steps, row.answer, verdicts, row.agent, row.website, row.constructed, faults
-    )  # fmt: skip
+    steps = []
+    for step in row.steps:
+        picture = None if step.screenshot is None else StoredScreenshot(None, step.screenshot, folder)
+        steps.append(TrajectoryStep(step.action, step.thought, step.address, picture, step.reply, step.place))
+    fields = {name: getattr(row, name) for name in row.__struct_fields__ if name not in ("steps", "schema")}
+    return Trajectory(steps=tuple(steps), **fields)
 
 
 def _line(folder: Path, trajectory: Trajectory) -> bytes:
-    steps, faults = [], [_FaultLine(fault.name, fault.detail) for fault in trajectory.faults]
+    steps, faults = [], list(trajectory.faults)
     for step in trajectory.steps:
         name = None
         if step.screenshot is not None:
             try:
                 name = _kept(folder, step.screenshot)
             except RowError as error:
-                faults.append(_FaultLine(error.name, error.detail))
+                faults.append(Fault(error.name, error.detail))
         steps.append(_StepLine(step.action, step.thought, step.address, name, step.reply, step.place))
-    verdicts = tuple(_VerdictLine(v.by, v.success, v.origin, v.detail) for v in trajectory.verdicts)
-    t = trajectory
-    row = _Line(
-        t.id, t.task_id, t.task, tuple(steps), t.answer, verdicts, t.agent, t.website, t.constructed, tuple(faults)
-    )  # fmt: skip
-    return _encoded(row)
-
-
-def _encoded(row: _Line) -> bytes:
+    fields = {name: getattr(trajectory, name) for name in _Line.__struct_fields__ if name != "schema"}
+    row = _Line(**fields | {"steps": tuple(steps), "faults": tuple(faults)})
     try:
         return redact(msgspec.json.encode(row).decode()).encode()
     except UnicodeEncodeError:
         # a model's text may hold a lone surrogate, which only `json` writes
-        import json
-
         return redact(json.dumps(msgspec.to_builtins(row))).encode()
 
 
@@ -162,3 +130,71 @@ def _kept(folder: Path, picture: Screenshot) -> str:
     if not (folder / name).exists():
         write_whole(folder / name, lambda draft: draft.write_bytes(data))
     return name
+
+
+# --- people's verdicts: a line of JSON a verdict, which `agreement` reads as labels ---
+
+PEOPLE = "people.jsonl"
+NOBODY = "person"
+"""The judge of a verdict whose giver has no name."""
+WAIT_S = 10.0
+"""Seconds to wait for another program that is writing a verdict."""
+
+
+class PersonVerdict(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A person's verdict on an episode; its fields are those of a label."""
+
+    trajectory: str
+    judge: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    """The person."""
+    verdict: bool
+    detail: Annotated[str, msgspec.Meta(max_length=2000)] = ""
+    source: Literal["person"] = "person"
+
+
+class _Key(NamedTuple):
+    trajectory: str
+    judge: str
+
+
+def read_people(folder: Path) -> list[PersonVerdict]:
+    """The verdicts of a folder, the last of a person on an episode. Raises InputError naming a line that is none."""
+    return list(_read_people(folder / PEOPLE).values())
+
+
+def keep_verdict(folder: Path, trajectory: str, judge: str, verdict: bool | None, detail: str = "") -> None:
+    """Writes a person's verdict in place of an earlier one; None removes that. Once it returns, the verdict is on disk.
+
+    Raises InputError where the file cannot be written, and then nothing has changed.
+    """
+    path, key = folder / PEOPLE, _Key(trajectory, judge)
+    try:
+        with FileLock(path.with_name(f".{path.name}.lock"), timeout=WAIT_S):
+            kept = {other: line for other, line in _read_people(path).items() if other != key}
+            if verdict is not None:
+                kept[key] = PersonVerdict(trajectory, judge, verdict, detail, "person")
+            data = "".join(f"{_person_line(line)}\n" for line in kept.values()).encode()
+            write_whole(path, lambda draft: draft.write_bytes(data))
+    except Timeout:
+        raise InputError("verdict", sentence=f"another program is writing {path}; try again") from None
+    except OSError as error:
+        raise InputError("verdict", sentence=f"cannot write {path}: {os.strerror(error.errno or 0)}") from None
+
+
+def with_people(folder: Path, trajectories: Iterable[Trajectory]) -> Iterator[Trajectory]:
+    """Adds people's verdicts, which are kept in the folder, to its trajectories."""
+    people: dict[str, list[Verdict]] = {}
+    for one in read_people(folder):
+        people.setdefault(one.trajectory, []).append(Verdict(one.judge, one.verdict, "person", one.detail))
+    for trajectory in trajectories:
+        yield replace(trajectory, verdicts=(*trajectory.verdicts, *people.get(trajectory.id, ())))
+
+
+def _read_people(path: Path) -> Mapping[_Key, PersonVerdict]:
+    rows = read_rows("verdict", path, PersonVerdict) if path.is_file() else ()
+    return {_Key(one.trajectory, one.judge): one for one, _ in rows}
+
+
+def _person_line(one: PersonVerdict) -> str:
+    # a lone surrogate, which only `json` writes, may be in an id
+    return json.dumps({**msgspec.to_builtins(one), "source": one.source})

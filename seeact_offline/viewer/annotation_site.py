@@ -9,7 +9,7 @@ file. Posts: `annotate/KEY` and `annotate/undo`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -22,13 +22,13 @@ from seeact_offline.records import OPERATIONS, InputError, StepKey
 from seeact_offline.replies.next_action import parse_next_action
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import read_manifest
-from seeact_offline.runs.groundings import reply_source_of
+from seeact_offline.runs.strategy_opening import reply_source_of
 from seeact_offline.scoring.agreement import ElementLabel, agreement, differ
 from seeact_offline.viewer.index import tasks_json
 from seeact_offline.viewer.notes import NoteFile, Response, StaleNote
 from seeact_offline.viewer.run_data import open_data
-from seeact_offline.viewer.site_files import File, StepCache, StepFiles, json_file, static_files
-from seeact_offline.viewer.step_page import StepPage, step_name
+from seeact_offline.viewer.site_files import StepFiles, StepSite, step_name
+from seeact_offline.viewer.step_json import StepPage
 
 UNDO = "annotate/undo"
 LONGEST_VALUE = 10_000
@@ -58,8 +58,10 @@ class _Undo(NamedTuple):
     skipped: bool = False
 
 
-class AnnotationSite:
-    """One annotator's file about one run's texts. Any thread may use it; close it when done."""
+class AnnotationSite(StepSite):
+    """One annotator's file about one run's texts. Close it when done."""
+
+    folder = "annotate"
 
     def __init__(
         self, run: Path, out: Path, *, annotator: str = "", second: Path | None = None, dataset: Any = None
@@ -68,6 +70,7 @@ class AnnotationSite:
 
         Raises InputError: no finished run with one turn 1 a step, other data, or a file of another annotator or about other texts.
         """
+        super().__init__()
         self._run = run
         self._texts = _texts(run)
         self._data = open_data(read_manifest(run).settings, dataset)
@@ -76,7 +79,6 @@ class AnnotationSite:
         self._file: NoteFile[StepKey, PersonAnswer] = NoteFile(
             out, "out", lambda path: self._read("out", path), answer_line
         )
-        self.close = self._file.close
         try:
             self.annotator = _annotator(annotator, self._file.notes, out)
         except InputError:
@@ -85,32 +87,19 @@ class AnnotationSite:
         # not in the file, which has answers alone: a skipped step comes again the next time
         self._skipped: set[StepKey] = set()
         self._undo: list[_Undo] = []
-        self._static = static_files()
-        self._steps = StepCache(self._open_step)
+
+    def close(self) -> None:
+        self._file.close()
 
     # --- files ---
 
-    def names(self) -> Iterator[str]:
-        """All names but those of pictures, which stand in each step's file."""
-        yield from self._static
-        yield "index.json"
-        if self._second is not None:
-            yield "agreement.json"
-        yield from (f"annotate/{name}.json" for name in self._by_name)
+    def keys(self) -> Mapping[str, StepKey]:
+        return self._by_name
 
-    def get(self, name: str) -> File | None:
-        """None for a name that does not exist."""
-        if name in self._static:
-            return self._static[name]
-        if name == "index.json":
-            return json_file(self._index())
-        if name == "agreement.json" and self._second is not None:
-            return json_file(self._agreement(self._second))
-        folder, _, rest = name.partition("/")
-        if folder == "img":
-            return self._steps.picture(name, self._by_name.get(rest.partition("-")[0]))
-        key = self._by_name.get(rest.removesuffix(".json"))
-        return json_file(self._step(key)) if folder == "annotate" and rest.endswith(".json") and key else None
+    def tables(self) -> Mapping[str, Callable[[], Any]]:
+        second = self._second
+        compared = {} if second is None else {"agreement.json": lambda: self._agreement(second)}
+        return {"index.json": self._index, **compared}
 
     def _index(self) -> dict[str, Any]:
         answers = self._file.notes
@@ -135,16 +124,16 @@ class AnnotationSite:
             return "none" if answer.element_id is None else "answered"
         return "skipped" if key in self._skipped else None
 
-    def _step(self, key: StepKey) -> dict[str, Any]:
+    def step_json(self, key: StepKey) -> dict[str, Any]:
         answer, other = self._file.notes.get(key), (self._second or {}).get(key)
         differs = answer is not None and other is not None and differ(_meaning(answer), _meaning(other))
         return {
-            **self._steps.step(key).json,
+            **self.step(key).json,
             "answer": None if answer is None else _meaning(answer)._asdict(),
             "other": {"annotator": other.annotator, **_meaning(other)._asdict()} if other and differs else None,
         }
 
-    def _open_step(self, key: StepKey) -> StepFiles:
+    def open_step(self, key: StepKey) -> StepFiles:
         page, problems = None, ["The data set has no row of this step."]
         try:
             step = self._data.step(key)
@@ -213,7 +202,7 @@ class AnnotationSite:
         if sent.turn1_sha256 != digest:
             raise StaleNote("text")
         if not sent.skip:
-            known = {one["id"] for one in self._steps.step(key).json["elements"]}
+            known = {one["id"] for one in self.step(key).json["elements"]}
             if sent.element_id is not None and sent.element_id not in known:
                 raise FormatError("element_id to be null or a candidate of the step", short(sent.element_id))
             value = "" if sent.op in ("CLICK", "") else sent.value
@@ -226,10 +215,7 @@ class AnnotationSite:
 
     def _change(self, to: _Undo) -> None:
         """Brings a step into this state. Raises OSError, and then nothing has changed."""
-        if to.answer is None:
-            self._file.drop(to.key)
-        else:
-            self._file.put(to.key, to.answer)
+        self._file.keep(to.key, to.answer)
         (self._skipped.add if to.skipped else self._skipped.discard)(to.key)
 
     def _take_back(self) -> Response:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,54 +61,44 @@ _LOCAL = re.compile(r"^[.~]|(?<![\w/])/|\\")
 
 
 def write_bundle(
-    site: Site, out: Path, *, with_data: bool = False, heard: Callable[[str], None] = lambda name: None
+    site: Site | TrajectorySite,
+    out: Path,
+    *,
+    with_data: bool = False,
+    heard: Callable[[str], None] = lambda name: None,
 ) -> int:
     """Writes all of the site's files and `robots.txt`, and returns how many. Data of the sample are never left out.
 
     `heard`: is told the name of each file once it is written.
 
-    Raises InputError for a folder of something else.
+    Raises InputError for a folder of something else, and for trajectories without `with_data`: they are data alone.
     """
-    return _write_all(out, _public_files(site, with_data or site.is_sample), heard)
-
-
-def write_trajectories(site: TrajectorySite, out: Path, heard: Callable[[str], None] = lambda name: None) -> int:
-    """Writes all files of trajectories, which are data alone. Otherwise as `write_bundle`."""
-    contents = ((name, file.content) for name in site.names() if (file := site.get(name)) is not None)
-    return _write_all(out, contents, heard)
-
-
-def _public_files(site: Site, with_data: bool) -> Iterator[tuple[str, bytes]]:
-    bare = dict[str, str]()
+    with_data = with_data or site.is_sample
+    if not (with_data or isinstance(site, Site)):
+        sentence = "trajectories are tasks and pictures alone; add `with_data` where they may be given away"
+        raise InputError("with_data", sentence=sentence)
+    old, written, bare = _listed(out), ["robots.txt"], dict[str, str]()
+    # listed first, so that one that was interrupted can be written anew
+    _write_list(out, old)
     for name in site.names(pictures=with_data):
         file = site.get(name)
         if file is None or (name == "replies.json" and not with_data):
             continue
         content = file.content
-        if name == "index.json":
-            index = json.loads(content)
-            bare = bare_names(index)
-            content = json_file(public_index(index, with_data)).content
-        elif name == CHECKS:
-            # what differs would be told in values and paths
-            content = json_file(
-                {"runs": [one and {**one, "differences": [], "not_proved": []} for one in json.loads(content)["runs"]]}
-            ).content
-        elif name.startswith("step/"):
-            content = json_file(public_step(json.loads(content), bare, with_data)).content
-        yield name, content
-
-
-def _write_all(out: Path, contents: Iterable[tuple[str, bytes]], heard: Callable[[str], None]) -> int:
-    old, written = _listed(out), list[str]()
-    # listed first, so that one that was interrupted can be written anew
-    _write_list(out, old)
-    for name, content in contents:
+        if isinstance(site, Site) and (name in ("index.json", CHECKS) or name.startswith("step/")):
+            value = json.loads(content)
+            if name == "index.json":
+                bare, value = bare_names(value), public_index(value, with_data)
+            elif name == CHECKS:
+                # what differs would be told in values and paths
+                value = {"runs": [one and {**one, "differences": [], "not_proved": []} for one in value["runs"]]}
+            else:
+                value = public_step(value, bare, with_data)
+            content = json_file(value).content
         _write(out / name, content)
         written.append(name)
         heard(name)
     _write(out / "robots.txt", ROBOTS.encode())
-    written.append("robots.txt")
     for name in old - set(written):
         (out / name).unlink(missing_ok=True)
     _write_list(out, written)

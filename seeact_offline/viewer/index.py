@@ -6,14 +6,13 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from seeact_offline.records import InputError, StepKey
-from seeact_offline.runs.finished import compare
+from seeact_offline.results.comparing import compare
 from seeact_offline.scoring.comparison import Comparison
 from seeact_offline.scoring.report import replies_in_words
 from seeact_offline.scoring.step_scores import StepRow
 from seeact_offline.scoring.waterfall import BY_EYE, CAUSES, LEFT_OUT, SUCCESS
-from seeact_offline.viewer.run_data import RunEntry
-from seeact_offline.viewer.run_snapshots import RunSnapshot
-from seeact_offline.viewer.step_page import step_name
+from seeact_offline.viewer.run_data import RunEntry, RunSnapshot
+from seeact_offline.viewer.site_files import step_name
 
 OUTCOMES = {
     SUCCESS: "the step succeeded",

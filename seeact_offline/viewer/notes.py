@@ -75,17 +75,16 @@ class NoteFile(Generic[K, N]):
     def close(self) -> None:
         self._programs.release()
 
-    def put(self, key: K, note: N) -> None:
-        """Adds a note, or moves a changed one to the end. Raises OSError, and then nothing has changed."""
-        rest = {k: text for k, text in self._lines.items() if k != key}
-        self._write({**rest, key: self._line(key, note)})
-        self.notes = {**{k: one for k, one in self.notes.items() if k != key}, key: note}
-
-    def drop(self, key: K) -> None:
-        """Removes the note of this key, if there is one. Raises OSError, and then nothing has changed."""
-        if key in self.notes:
-            self._write({k: text for k, text in self._lines.items() if k != key})
-            self.notes = {k: one for k, one in self.notes.items() if k != key}
+    def keep(self, key: K, note: N | None) -> None:
+        """Adds a note, or moves a changed one to the end; None removes it. Raises OSError, and then nothing has changed."""
+        if note is None and key not in self.notes:
+            return
+        lines = {k: text for k, text in self._lines.items() if k != key}
+        notes = {k: other for k, other in self.notes.items() if k != key}
+        if note is not None:
+            lines[key], notes[key] = self._line(key, note), note
+        self._write(lines)
+        self.notes = notes
 
     def saving(self, change: Callable[[], Response]) -> Response:
         """Makes a change that the page asked for. Its status is 200 only once the change is on disk."""
@@ -136,24 +135,23 @@ class _CausePost(msgspec.Struct, forbid_unknown_fields=True):
             check_cause(self.cause)
 
 
-class CauseNotes:
+class CauseNotes(NoteFile[AnswerId, HumanCause]):
     """One person's causes of loss, in a file that `score --causes` reads. Any thread may use it; close it when done."""
 
     def __init__(self, path: Path, annotator: str = "") -> None:
         """Raises InputError for a file that cannot be read or written, or is in use."""
+        super().__init__(path, "causes", read_causes, cause_line)
         self._annotator = annotator
-        self._file: NoteFile[AnswerId, HumanCause] = NoteFile(path, "causes", read_causes, cause_line)
-        self.close = self._file.close
 
     @property
     def keys(self) -> frozenset[StepKey]:
         """Steps with a note on any answer."""
-        return frozenset(judged.key for judged in self._file.notes)
+        return frozenset(judged.key for judged in self.notes)
 
     def on(self, prediction: Prediction) -> dict[str, str] | None:
         """`cause`, `note` and `annotator` of this answer; None where it has no note."""
-        found = self._file.notes.get(AnswerId(prediction.key, answer_digest(prediction)))
-        return None if found is None else {"cause": found.cause, "note": found.note, "annotator": found.annotator}
+        note = self.notes.get(AnswerId(prediction.key, answer_digest(prediction)))
+        return None if note is None else {"cause": note.cause, "note": note.note, "annotator": note.annotator}
 
     def post(self, prediction: Prediction, body: Mapping[str, Any]) -> Response:
         """Saves `cause` and `note`, or removes the note where `cause` is null."""
@@ -162,13 +160,11 @@ class CauseNotes:
             sent, judged = typed(body, _CausePost), AnswerId(prediction.key, answer_digest(prediction))
             if sent.answer_sha256 != judged.answer_sha256:
                 raise StaleNote("answer")
-            if sent.cause is None:
-                self._file.drop(judged)
-            else:
-                self._file.put(judged, HumanCause(sent.cause, sent.note, self._annotator))
+            note = None if sent.cause is None else HumanCause(sent.cause, sent.note, self._annotator)
+            self.keep(judged, note)
             return 200, {"saved": True, "relabelled": self.on(prediction)}
 
-        return self._file.saving(change)
+        return self.saving(change)
 
 
 class _AlsoRightPost(msgspec.Struct, forbid_unknown_fields=True):
@@ -182,22 +178,19 @@ class _AlsoRightPost(msgspec.Struct, forbid_unknown_fields=True):
     """Place of the run among those shown."""
 
 
-class AlsoRightNotes:
+class AlsoRightNotes(NoteFile[StepKey, OtherAnswerLine]):
     """Answers that a person finds as right as the annotated one, in a file that `score --also-right` reads. Any thread may use it; close it
     when done."""
 
     def __init__(self, path: Path, annotator: str = "") -> None:
         """Raises InputError for a file that cannot be read or written, or is in use."""
+        super().__init__(path, "also_right", read_also_right, lambda _, line: line.line)
         self._annotator = annotator
-        self._file: NoteFile[StepKey, OtherAnswerLine] = NoteFile(
-            path, "also_right", read_also_right, lambda _, line: line.line
-        )
-        self.close = self._file.close
 
     def on(self, prediction: Prediction) -> bool:
         """True where this answer is marked."""
-        found = self._file.notes.get(prediction.key)
-        return found is not None and _entry(prediction) in found.also_right
+        line = self.notes.get(prediction.key)
+        return line is not None and _entry(prediction) in line.also_right
 
     def post(self, prediction: Prediction, body: Mapping[str, Any]) -> Response:
         """Marks the element and operation of the answer as right too, or removes that mark. Other marks of the step stay."""
@@ -206,23 +199,16 @@ class AlsoRightNotes:
             sent = typed(body, _AlsoRightPost)
             if sent.answer_sha256 != answer_digest(prediction):
                 raise StaleNote("answer")
-            entry = _entry(prediction)
+            entry, key = _entry(prediction), prediction.key
             if entry is None:
                 raise FormatError("an answer that names an element", "none")
-            line = self._file.notes.get(prediction.key)
-            kept = () if line is None else tuple(one for one in line.also_right if one != entry)
-            marked = (*kept, entry) if sent.right else kept
-            if not marked:
-                self._file.drop(prediction.key)
-            else:
-                note = "" if line is None else line.note
-                made = OtherAnswerLine(
-                    *prediction.key, marked, note, self._annotator or (line.annotator if line else "")
-                )
-                self._file.put(prediction.key, made)
+            line = self.notes.get(key) or OtherAnswerLine(*key, ())
+            marked = tuple(one for one in line.also_right if one != entry) + ((entry,) if sent.right else ())
+            annotator = self._annotator or line.annotator
+            self.keep(key, OtherAnswerLine(*key, marked, line.note, annotator) if marked else None)
             return 200, {"saved": True, "also_right": self.on(prediction)}
 
-        return self._file.saving(change)
+        return self.saving(change)
 
 
 def _entry(prediction: Prediction) -> OtherAnswerEntry | None:

@@ -1,23 +1,341 @@
-"""Runs with their data sets. Any one step is opened without reading its split."""
+"""A run's folder as the viewer reads it: the list of steps in memory, everything else line by line when it is asked for."""
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import msgspec
 
 from seeact_offline.dataset import Shard, Split, open_split
 from seeact_offline.dataset.rows import LIGHT_COLUMNS, RowPosition, read_step
+from seeact_offline.files.formats import decoded, read_json, typed
+from seeact_offline.files.journal import Journal
+from seeact_offline.files.named import SMALL, read_regular
 from seeact_offline.grounding import Grounding
+from seeact_offline.grounding.strategies import UNGROUNDED
 from seeact_offline.ranking.stage import kept_before
-from seeact_offline.records import DatasetError, InputError, SeeActError, Step, StepKey
-from seeact_offline.runs.rebuilding import open_grounding
+from seeact_offline.records import CallRecord, DatasetError, InputError, Prediction, SeeActError, Step, StepKey, Truth
+from seeact_offline.results.reading_again import open_grounding
+from seeact_offline.runs.costs import run_cost
+from seeact_offline.runs.folder import CallLine, KeyLine, RunFolder, read_prediction, read_steps, read_target, worded
 from seeact_offline.sample import DATA as SAMPLE
-from seeact_offline.viewer.run_snapshots import RunSnapshot
+from seeact_offline.scoring.answers import Answers
+from seeact_offline.scoring.protocols import PROTOCOLS, Protocol, find_protocol
+from seeact_offline.scoring.results import Results
+from seeact_offline.scoring.step_scores import StepRow, rows, score_steps
+from seeact_offline.scoring.waterfall import LEFT_OUT
 
 if TYPE_CHECKING:
     from seeact_offline.ranking import FileScores
+
+FILES = (
+    "manifest.json", "predictions.jsonl", "targets.jsonl", "calls.jsonl", "spending.jsonl", "steps.jsonl", "results.json",
+)  # fmt: skip
+SCORED_AT_ONCE = 500
+"""Steps of an unfinished run that are in memory with all their replies."""
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+class _Settings(msgspec.Struct):
+    """Settings of a manifest that the viewer uses. An imported run has fewer."""
+
+    dataset: str | None = None
+    split: str | None = None
+    dataset_fingerprint: str | None = None
+    grounding: str | None = None
+    model: str | None = None
+    ranker: str | None = None
+    protocol: str | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    tasks: list[str] | None = None
+    no_image: bool | None = None
+
+
+class _Replies(msgspec.Struct):
+    """Origin of a run's replies."""
+
+    replies: int
+    from_store: int
+    oldest: Annotated[str, msgspec.Meta(max_length=10)] | None
+    sent: int
+    spent_usd: float | None
+
+
+class _Manifest(msgspec.Struct):
+    """The parts of `manifest.json` that the viewer uses."""
+
+    settings: _Settings | None = None
+    replies: _Replies | None = None
+    identity: dict[str, Any] | None = None
+    packages: dict[str, Any] | None = None
+
+
+class _Cost(msgspec.Struct):
+    cost_usd: float | None = 0.0
+
+
+class _PredictionHead(KeyLine, frozen=True):
+    """The parts of a line of `predictions.jsonl` that the list uses."""
+
+    usage: _Cost = msgspec.field(default_factory=_Cost)
+    ran: bool = True
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Progress of an unfinished run."""
+
+    done: int
+    failed: int
+    """Steps of `done` that failed to run."""
+    figures: Mapping[str, float | None]
+    """`element_accuracy`, `operation_f1`, `step_success`: over the steps so far, as the protocol averages them."""
+    cost_usd: float | None
+    failures: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class RunSnapshot:
+    """A run as it was when its files were read."""
+
+    path: Path
+    manifest: Mapping[str, Any]
+    results: Results | None
+    """None for an unfinished run."""
+    rows: Mapping[StepKey, StepRow]
+    """The scored steps, in the order of the file."""
+    costs: Mapping[StepKey, float | None]
+    """USD of each step that has a prediction."""
+    predictions: Mapping[StepKey, int]
+    """Byte at which a step's prediction begins; `targets` and `calls` likewise."""
+    targets: Mapping[StepKey, int]
+    calls: Mapping[StepKey, Sequence[int]]
+    written: tuple[int, int] = (0, 0)
+    """Inode and bytes of `predictions.jsonl` before it was read."""
+    progress: Progress | None = None
+    problems: tuple[str, ...] = ()
+    is_readable: bool = True
+    """False: nothing else is known, and `problems` says why."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return self.manifest.get("settings") or {}
+
+    def prediction(self, key: StepKey) -> Prediction | None:
+        """Raises FormatError, OSError where the file has changed meanwhile."""
+        offset = self.predictions.get(key)
+        return None if offset is None else read_prediction(Journal(self.path / "predictions.jsonl").at(offset))
+
+    def truth(self, key: StepKey) -> Truth | None:
+        """None where the run does not keep it. Raises as `prediction` does."""
+        offset = self.targets.get(key)
+        return None if offset is None else read_target(Journal(self.path / "targets.jsonl").at(offset))
+
+    def calls_of(self, key: StepKey) -> dict[tuple[int, int], CallRecord]:
+        """(group, turn) -> its call. Raises as `prediction` does."""
+        journal = Journal(self.path / "calls.jsonl")
+        lines = [decoded(journal.at(offset), CallLine) for offset in self.calls.get(key, ())]
+        return {(line.group, line.turn): line.record for line in lines}
+
+
+def stamp(run: Path) -> tuple[tuple[int, int, int] | None, ...]:
+    """A value that changes whenever one of the run's files does."""
+    return tuple(_file_stamp(run / name) for name in FILES)
+
+
+def _file_stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def read_runs(paths: Sequence[Path]) -> list[RunSnapshot]:
+    """All runs; one that cannot be read says so in a sentence. Raises InputError where none can be read."""
+    runs, errors = [], []
+    for path in paths:
+        try:
+            runs.append(read_run(path))
+        except InputError as error:
+            errors.append(error)
+            problem = f"This run cannot be read: {error}."
+            runs.append(RunSnapshot(path, {}, None, {}, {}, {}, {}, {}, problems=(problem,), is_readable=False))
+    if errors and len(errors) == len(runs):
+        raise errors[0]
+    return runs
+
+
+def read_run(path: Path, before: RunSnapshot | None = None) -> RunSnapshot:
+    """`before`: the same run as it was read earlier, whose steps are not scored again.
+
+    Raises InputError for a folder without a run, and for files of it that are malformed or too large.
+    """
+    try:
+        return _read(path, before)
+    except OSError as error:
+        raise InputError("runs", sentence=f"cannot read {error.filename or path}: {error.strerror}") from None
+
+
+def _read(path: Path, before: RunSnapshot | None) -> RunSnapshot:
+    manifest, results = _manifest(path / "manifest.json"), _results(path / "results.json")
+    if manifest is None and results is not None:
+        # `score --out` writes no manifest: its results name the settings
+        manifest = {"settings": dict(results.settings)}
+        with worded(str(path / "results.json"), "runs"):
+            typed(manifest, _Manifest)
+    if manifest is None:
+        raise InputError("runs", sentence=f"{path} has no manifest.json; name the folder of a run")
+    inode, _, size = _file_stamp(path / "predictions.jsonl") or (0, 0, 0)
+    heads = list(_lines(path / "predictions.jsonl", _PredictionHead))
+    calls: dict[StepKey, list[int]] = {}
+    for offset, line in _lines(path / "calls.jsonl", KeyLine):
+        calls.setdefault(line.key, []).append(offset)
+    run = RunSnapshot(
+        path=path,
+        manifest=manifest,
+        results=results,
+        rows={},
+        costs={head.key: head.usage.cost_usd for _, head in heads},
+        predictions={head.key: offset for offset, head in heads},
+        targets={line.key: offset for offset, line in _lines(path / "targets.jsonl", KeyLine)},
+        calls=calls,
+        written=(inode, size),
+    )
+    is_scored = results is not None and os.path.lexists(path / "steps.jsonl")
+    scored = read_steps(path) if is_scored else {}
+    if results is None or not run.predictions.keys() <= scored.keys():
+        with worded(str(path / "predictions.jsonl"), "runs"):
+            return _unfinished(run, {head.key: head for _, head in heads}, _scored_before(run, before))
+    problems = () if results.complete else ("Not complete: some steps were never asked, or none was answered.",)
+    return replace(run, rows=scored, problems=problems)
+
+
+def _manifest(path: Path) -> dict[str, Any] | None:
+    """All of the file, of which the fields of `_Manifest` are checked; None where there is no file. Raises OSError, InputError."""
+    content = _small(path)
+    if content is None:
+        return None
+    with worded(str(path), "runs"):
+        found = read_json(content)
+        typed(found, _Manifest)
+    return dict(found)
+
+
+def _results(path: Path) -> Results | None:
+    """None where there is no file. Raises OSError, InputError."""
+    content = _small(path)
+    if content is None:
+        return None
+    with worded(str(path), "runs"):
+        return Results.read(read_json(content))
+
+
+def _small(path: Path) -> bytes | None:
+    try:
+        return read_regular(path, SMALL)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _lines(path: Path, kind: type[S]) -> Iterator[tuple[int, S]]:
+    """Each whole line with the byte at which it begins; none where there is no file. Raises InputError."""
+    for line in Journal(path).lines():
+        with worded(f"line {line.number} of {path}", "runs"):
+            found = decoded(line.text, kind)
+        yield line.offset, found
+
+
+# --- unfinished ---
+
+
+def _scored_before(run: RunSnapshot, before: RunSnapshot | None) -> Mapping[StepKey, StepRow]:
+    """The rows of the steps whose lines are the same as before: a file that has only grown keeps its lines."""
+    if before is None or before.results is not None or before.manifest != run.manifest:
+        return {}
+    (inode, size), (old_inode, old_size) = run.written, before.written
+    if inode != old_inode or size < old_size:
+        return {}
+    return {
+        key: before.rows[key]
+        for key, offset in run.predictions.items()
+        if key in before.rows
+        and before.predictions.get(key) == offset
+        and before.targets.get(key) == run.targets.get(key)
+    }
+
+
+def _unfinished(
+    run: RunSnapshot, heads: Mapping[StepKey, _PredictionHead], rows: Mapping[StepKey, StepRow]
+) -> RunSnapshot:
+    """The run with its steps so far scored under its own protocol. `rows`: those that are scored already."""
+    truths = RunFolder(run.path).load_targets()
+    name = run.settings.get("protocol") or ""
+    if name not in PROTOCOLS:
+        # to look at a run must not load code that its manifest names
+        raise InputError("runs", f"a run under one of {', '.join(PROTOCOLS)}", name)
+    protocol = find_protocol(name, grounded=run.settings.get("grounding") != UNGROUNDED)
+    known = [key for key in run.predictions if key in truths]
+    new = {row.key: row for row in _score(run, [key for key in known if key not in rows], truths, protocol)}
+    scored = {key: row for key in known if (row := rows.get(key) or new.get(key)) is not None}
+    costs = run.costs.values()
+    counted = None if None in costs else sum(cost or 0.0 for cost in costs)
+    progress = Progress(
+        done=len(heads),
+        failed=sum(not head.ran for head in heads.values()),
+        figures=_averages(list(scored.values()), truths, protocol),
+        cost_usd=_cost(run.path, counted),
+        failures=dict(sorted(Counter(head.failure for head in heads.values() if head.failure).items())),
+    )
+    lacking = len(heads) - len(known)
+    problem = f"The run does not keep the right answers of {lacking} steps: they are shown once it is scored."
+    return replace(run, results=None, rows=scored, progress=progress, problems=(problem,) if lacking else ())
+
+
+def _cost(run: Path, counted: float | None) -> float | None:
+    """Raises InputError `runs` for calls that cannot be read."""
+    try:
+        return run_cost(RunFolder(run), counted)
+    except InputError as error:
+        raise InputError("runs", error.expected, error.got, error.sentence) from None
+
+
+def _score(
+    run: RunSnapshot, keys: Sequence[StepKey], truths: Mapping[StepKey, Truth], protocol: Protocol
+) -> Iterator[StepRow]:
+    for start in range(0, len(keys), SCORED_AT_ONCE):
+        some = keys[start : start + SCORED_AT_ONCE]
+        predictions = [found for key in some if (found := run.prediction(key)) is not None]
+        right = [truths[prediction.key] for prediction in predictions]
+        scores = score_steps(Answers(predictions, right), protocol)
+        for row in rows(scores, predictions, right):
+            yield typed(row, StepRow)
+
+
+def _averages(
+    scored: Sequence[StepRow], truths: Mapping[StepKey, Truth], protocol: Protocol
+) -> dict[str, float | None]:
+    counted = [row for row in scored if row.outcome != LEFT_OUT]
+    if not counted:
+        return dict.fromkeys(("element_accuracy", "operation_f1", "step_success"))
+    right = [truths[row.key] for row in counted]
+    average, of_f1 = protocol.averaging(right), protocol.averaging_of_f1(right)
+    grounded, quoted = protocol.element is not None, protocol.headline
+    return {
+        "element_accuracy": quoted(*average.points([row.element or 0.0 for row in counted])) if grounded else None,
+        "operation_f1": protocol.headline_of_f1(*of_f1.points([row.operation_f1 or 0.0 for row in counted])),
+        "step_success": quoted(*average.points([row.success or 0.0 for row in counted])) if grounded else None,
+    }
+
+
+# --- data of runs: any one step is opened without reading its split ---
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,29 +1,27 @@
-"""Everything that the viewer shows, as files by name: made when they are asked for, by the server and by a bundle alike.
+"""Runs over recorded steps in the browser: their list, and each step with every run's questions and answers.
 
-A name is looked up among those that exist; no part of it ever becomes a path.
+Names: those of the page itself, `index.json`, `checks.json`, `replies.json`, `step/KEY.json` and `img/NAME.webp`. Posts: `cause/KEY`, `also/KEY`.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from seeact_offline.files.formats import FormatError
 from seeact_offline.records import InputError, Prediction, StepKey
-from seeact_offline.runs.verifying import verify_files
+from seeact_offline.results.verifying import verify_files
 from seeact_offline.scoring.human_causes import answer_digest
 from seeact_offline.scoring.waterfall import HUMAN_CAUSES
 from seeact_offline.viewer.index import compared, index_json, keys_of
 from seeact_offline.viewer.notes import AlsoRightNotes, CauseNotes, Response
-from seeact_offline.viewer.run_data import DataSets, RunEntry
-from seeact_offline.viewer.run_snapshots import RunSnapshot, read_run, read_runs, stamp
-from seeact_offline.viewer.site_files import File, StepCache, json_file, static_files
+from seeact_offline.viewer.run_data import DataSets, RunEntry, RunSnapshot, read_run, read_runs, stamp
+from seeact_offline.viewer.site_files import File, StepFiles, StepSite, json_file, step_name
 from seeact_offline.viewer.step_json import open_step
-from seeact_offline.viewer.step_page import step_name
 
 CHECKS = "checks.json"
 """Asked for once the page stands: a large run takes seconds to check."""
@@ -45,8 +43,10 @@ class _State:
     """The task of each `annotation_id`."""
 
 
-class Site:
-    """Runs to be looked at. Any thread may ask."""
+class Site(StepSite):
+    """Runs to be looked at."""
+
+    folder = "step"
 
     def __init__(
         self,
@@ -61,13 +61,12 @@ class Site:
 
         A run that cannot be read is shown as a sentence beside the others. Raises InputError where none can be read.
         """
+        super().__init__()
         self._paths = [Path(run) for run in runs]
-        self._static = static_files()
         self._causes, self._also_right = causes, also_right
         self._lock = threading.RLock()
         self._checking = threading.Lock()
         self._checks: dict[str, tuple[object, dict[str, Any] | None]] = {}
-        self._steps = StepCache(lambda key: open_step(key, self._state.entries, self._state.texts))
         stamps = tuple(map(stamp, self._paths))
         self._data = DataSets(dataset)
         named = zip(read_runs(self._paths), _names(self._paths), strict=True)
@@ -78,40 +77,27 @@ class Site:
         self._state = self._build(stamps, entries)
         self._read_at = time.monotonic()
 
-    def names(self, pictures: bool = True) -> Iterator[str]:
-        """Every name that exists, `index.html` first. `pictures`: with those, for which each step is opened."""
-        yield from sorted(self._static, key=lambda name: (name != "index.html", name))
-        yield "index.json"
-        yield CHECKS
-        yield "replies.json"
-        for name, key in list(self._state.keys.items()):
-            yield f"step/{name}.json"
-            if pictures:
-                yield from self._steps.step(key).images
+    def keys(self) -> Mapping[str, StepKey]:
+        return self._fresh_state().keys
 
-    def get(self, name: str) -> File | None:
-        """None for a name that does not exist."""
-        if name in self._static:
-            return self._static[name]
+    def tables(self) -> Mapping[str, Callable[[], Any]]:
         state = self._fresh_state()
-        if name == "index.json":
-            return state.index
-        if name == CHECKS:
-            return json_file(self._checked(state))
-        if name == "replies.json":
-            return json_file(_replies(state))
-        folder, _, rest = name.partition("/")
-        if folder == "img":
-            return self._steps.picture(name, state.keys.get(rest.partition("-")[0]))
-        key = state.keys.get(rest.removesuffix(".json"))
-        if folder != "step" or not rest.endswith(".json") or key is None:
-            return None
-        step = self._steps.step(key).json
+        return {
+            "index.json": lambda: state.index,
+            CHECKS: lambda: self._checked(state),
+            "replies.json": lambda: _replies(state),
+        }
+
+    def open_step(self, key: StepKey) -> StepFiles:
+        return open_step(key, self._state.entries, self._state.texts)
+
+    def step_json(self, key: StepKey) -> dict[str, Any]:
+        step = self.step(key).json
         runs = [
             None if run is None else {**run, **self._note(one.run, key)}
             for one, run in zip(self._state.entries, step["runs"], strict=True)
         ]
-        return json_file({**step, "runs": runs})
+        return {**step, "runs": runs}
 
     def post(self, name: str, body: Mapping[str, Any]) -> Response:
         """Saves a person's cause of loss of a step of a run, or that its answer is right too."""
@@ -187,7 +173,7 @@ class Site:
                 known[place] = stamps[place]
                 entries[place] = replace(one, run=run) if one.run.is_readable else self._data.entry(run, one.name)
         self._state = self._build(tuple(known), tuple(entries))
-        self._steps.clear()
+        self.forget_steps()
 
     def _build(
         self, stamps: tuple[object, ...], entries: tuple[RunEntry, ...], comparison: Mapping[str, Any] | None = None

@@ -1,18 +1,23 @@
-"""Files that a site has under names, and the pictures that were asked for last."""
+"""One site for all that the viewer shows: files by name, and the steps and pictures that were asked for last."""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.resources import files
+from itertools import pairwise
+from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from seeact_offline.records import ImageFormat, RowError, StepKey
+from seeact_offline.pages.screenshots import PagePicture
+from seeact_offline.records import CropBox, ImageFormat, RowError, StepKey
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -30,6 +35,8 @@ QUALITY = 80
 EFFORT = 1
 """WebP's method, 0 to 6. A higher one takes twice as long for files that are a quarter smaller."""
 LONGEST_SIDE = ImageFormat("webp", QUALITY).longest_side or 0
+PART_HEIGHT = 2048
+"""Most pixels from the top of a part of a page to its bottom: the first is seen before the others are encoded."""
 OPEN_STEPS = 3
 """Steps whose pages stay in memory."""
 CACHE_BYTES = 64_000_000
@@ -108,23 +115,81 @@ class StepFiles:
     """Name of each picture -> a function that decodes it; raises RowError."""
 
 
-class StepCache:
-    """The steps that were opened last, and their pictures. Any thread may use it."""
+class StepSite:
+    """A site, as files by name that are made when they are asked for, by the server and by a bundle alike: the page itself, `index.json` and
+    other tables, one JSON file a step, and the steps' pictures.
 
-    def __init__(self, open_step: Callable[[StepKey], StepFiles]) -> None:
-        self._open = open_step
-        self._lock = threading.RLock()
+    A name is looked up among those that exist; no part of it ever becomes a path. Any thread may ask.
+    """
+
+    folder: ClassVar[str]
+    """Folder of the steps' files."""
+
+    def __init__(self) -> None:
+        self._static = static_files()
+        self._steps_lock = threading.RLock()
         self._steps: OrderedDict[StepKey, StepFiles] = OrderedDict()
         self._pictures = FileCache()
 
+    def keys(self) -> Mapping[str, StepKey]:
+        """The steps by name."""
+        raise NotImplementedError
+
+    def tables(self) -> Mapping[str, Callable[[], Any]]:
+        """Names of files beside the steps' -> the function that makes their JSON, or the whole File."""
+        raise NotImplementedError
+
+    def open_step(self, key: StepKey) -> StepFiles:
+        """Reads a step. The last ones are kept."""
+        raise NotImplementedError
+
+    def step_json(self, key: StepKey) -> dict[str, Any]:
+        """The file of a step, with what changes while it is kept."""
+        return self.step(key).json
+
+    def post(self, name: str, body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Writes what a person sends. Returns the status and JSON of the answer."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Releases the files of a person's notes."""
+
+    def names(self, pictures: bool = True) -> Iterator[str]:
+        """Every name that exists, `index.html` first. `pictures`: with those, for which each step is opened."""
+        yield from sorted(self._static, key=lambda name: (name != "index.html", name))
+        yield from self.tables()
+        for name, key in list(self.keys().items()):
+            yield f"{self.folder}/{name}.json"
+            if pictures:
+                yield from self.step(key).images
+
+    def get(self, name: str) -> File | None:
+        """None for a name that does not exist."""
+        if name in self._static:
+            return self._static[name]
+        keys = self.keys()
+        if (make := self.tables().get(name)) is not None:
+            value = make()
+            return value if isinstance(value, File) else json_file(value)
+        folder, _, rest = name.partition("/")
+        if folder == "img":
+            return self._picture(name, keys.get(rest.partition("-")[0]))
+        key = keys.get(rest.removesuffix(".json"))
+        return json_file(self.step_json(key)) if folder == self.folder and rest.endswith(".json") and key else None
+
     def step(self, key: StepKey) -> StepFiles:
-        with self._lock:
-            self._steps[key] = self._steps.pop(key) if key in self._steps else self._open(key)
+        with self._steps_lock:
+            self._steps[key] = self._steps.pop(key) if key in self._steps else self.open_step(key)
             while len(self._steps) > OPEN_STEPS:
                 self._steps.popitem(last=False)
             return self._steps[key]
 
-    def picture(self, name: str, key: StepKey | None) -> File | None:
+    def forget_steps(self) -> None:
+        """Steps are opened anew. A picture's name changes with the picture."""
+        with self._steps_lock:
+            self._steps.clear()
+
+    def _picture(self, name: str, key: StepKey | None) -> File | None:
         """The picture of this name, which belongs to this step; None where there is none."""
         content = self._pictures.get(name)
         if content is None:
@@ -133,7 +198,7 @@ class StepCache:
                 return None
             try:
                 # one at a time: a page is decoded once for all of its parts
-                with self._lock:
+                with self._steps_lock:
                     image = pixels()
             except RowError:
                 return None
@@ -141,7 +206,34 @@ class StepCache:
             self._pictures.put(name, content)
         return File(content, MIME[".webp"])
 
-    def clear(self) -> None:
-        """Forgets the steps. A picture's name changes with the picture."""
-        with self._lock:
-            self._steps.clear()
+
+# --- names of steps and pictures ---
+
+
+def step_name(key: StepKey) -> str:
+    """Name of a step in names of files: 16 hexadecimal digits."""
+    return hashlib.sha256(str(key).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def image_name(key: StepKey, content: str) -> str:
+    """Name of a picture of a step. `content`: the same for the same picture."""
+    return f"img/{step_name(key)}-{hashlib.sha256(content.encode()).hexdigest()[:12]}.webp"
+
+
+def page_parts(size: tuple[int, int]) -> list[CropBox]:
+    """A page of this width and height from its top down, in parts of about the same height."""
+    width, height = size
+    n = max(1, ceil(height / PART_HEIGHT))
+    cuts = [round(height * i / n) for i in range(n + 1)]
+    return [CropBox(0, top, width, bottom) for top, bottom in pairwise(cuts)]
+
+
+def picture_json(key: StepKey, picture: PagePicture, images: dict[str, Callable[[], Image.Image]]) -> dict[str, Any]:
+    """A picture in parts as JSON. Adds the pixels of each part to `images`. Raises RowError for one that cannot be read."""
+    width, height = picture.size
+    parts = []
+    for box in page_parts(picture.size):
+        name = image_name(key, f"{picture.digest} part {box}")
+        images[name] = partial(picture.part, box)
+        parts.append({"top": box.y0, "height": box.y1 - box.y0, "src": name})
+    return {"width": width, "height": height, "parts": parts}

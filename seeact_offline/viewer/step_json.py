@@ -5,8 +5,10 @@ Parts that cannot be read are null, and `problems` gives the reasons; the rest o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,32 +16,112 @@ import msgspec
 from seeact_offline.files.formats import FormatError
 from seeact_offline.grounding.conversation import PastQuestion
 from seeact_offline.grounding.strategies import STRATEGIES
-from seeact_offline.pages.screenshots import group_crop, shown_box
+from seeact_offline.pages.dom import TEXT, Page
+from seeact_offline.pages.screenshots import PagePicture, group_crop, shown_box
 from seeact_offline.records import (
     CallRecord,
+    Candidate,
     InputError,
     Operation,
     Prediction,
     RankedCandidate,
     Reply,
+    RowError,
     Step,
     StepKey,
     Truth,
     letter,
 )
+from seeact_offline.results.reading_again import rebuild_questions
 from seeact_offline.runs.prepare import prepare
-from seeact_offline.runs.rebuilding import rebuild_questions
 from seeact_offline.scoring.step_scores import AnswerEntry, StepRow, TargetEntry
 from seeact_offline.viewer.index import OUTCOMES
 from seeact_offline.viewer.run_data import RunEntry, reason_of
-from seeact_offline.viewer.site_files import StepFiles
-from seeact_offline.viewer.step_page import StepPage, image_name, step_name
+from seeact_offline.viewer.site_files import StepFiles, image_name, picture_json, step_name
 
 if TYPE_CHECKING:
     from PIL import Image
 
 NO_PREDICTION: dict[str, Any] = {"detail": "", "ran": False, "notes": {}, "usage": None}
 """Fields of a run that keeps its scores alone."""
+
+
+@dataclass(frozen=True)
+class StepPage:
+    """A step with its page and picture; None for each that cannot be read."""
+
+    step: Step
+
+    @cached_property
+    def page(self) -> Page | None:
+        try:
+            return Page(self.step.cleaned_html)
+        except RowError:
+            return None
+
+    @cached_property
+    def picture(self) -> PagePicture | None:
+        try:
+            picture = PagePicture(self.step.screenshot) if self.step.screenshot is not None else None
+            return picture if picture is not None and picture.size else None
+        except RowError:
+            return None
+
+    @property
+    def problems(self) -> list[str]:
+        return [f"The row has a fault, {fault.name}: {fault.detail}." for fault in self.step.faults]
+
+    @cached_property
+    def candidates(self) -> dict[str, Candidate]:
+        """The candidates by node, in the order of the row."""
+        return {c.backend_node_id: c for c in self.step.candidates}
+
+    @cached_property
+    def descriptions(self) -> dict[str, str]:
+        """The first words of each candidate, as groups of choices have them."""
+        page = self.page
+        ids = [] if page is None else [node for node in self.candidates if node in page.ids]
+        if page is None or not ids:
+            return {}
+        try:
+            page.check_describable(ids)
+            return dict(page.describe_group(ids).choices)
+        except RowError:
+            return {}
+
+    @cached_property
+    def paths(self) -> dict[str, str]:
+        """Place of each element: `html > body > div:2 > a`; the number tells it from siblings of the same tag."""
+        if self.page is None:
+            return {}
+        nodes = list(self.page.nodes())
+        alike = Counter((node.parent, node.tag) for node in nodes)
+        before: Counter[tuple[int, str]] = Counter()
+        written: list[str] = []
+        found: dict[str, str] = {}
+        for node in nodes:
+            kind = node.parent, node.tag
+            before[kind] += 1
+            own = f"{node.tag}:{before[kind]}" if alike[kind] > 1 else node.tag
+            written.append(f"{written[node.parent]} > {own}" if node.parent >= 0 else own)
+            if node.backend_node_id and node.tag != TEXT:
+                found.setdefault(node.backend_node_id, written[-1])
+        return found
+
+    def element(self, node: str, text: str = "") -> dict[str, Any]:
+        """An element as JSON. `text`: its description, where a better one is known than the page's own."""
+        candidate = self.candidates.get(node)
+        return {
+            "id": node,
+            "tag": candidate.tag if candidate is not None else "",
+            "box": list(candidate.box) if candidate is not None and candidate.box is not None else None,
+            "text": text or self.descriptions.get(node, ""),
+            "path": self.paths.get(node, ""),
+        }
+
+    def picture_json(self, images: dict[str, Callable[[], Image.Image]]) -> dict[str, Any] | None:
+        """The picture in parts as JSON; None where it cannot be read. Adds the pixels of each part to `images`."""
+        return None if self.picture is None else picture_json(self.step.key, self.picture, images)
 
 
 @dataclass(frozen=True)

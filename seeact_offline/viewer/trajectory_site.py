@@ -7,7 +7,7 @@ Names: those of the page itself, `index.json`, `episode/KEY.json` and `img/NAME.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,10 +17,9 @@ from seeact_offline.files.formats import FormatError, typed
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import InputError, RowError, StepKey
 from seeact_offline.trajectories import TrajectoryStep
-from seeact_offline.trajectories.people import keep_verdict
+from seeact_offline.trajectories.trajectory_files import keep_verdict
 from seeact_offline.viewer.notes import Response
-from seeact_offline.viewer.site_files import File, StepCache, StepFiles, json_file, static_files
-from seeact_offline.viewer.step_page import picture_json, step_name
+from seeact_offline.viewer.site_files import StepFiles, StepSite, picture_json, step_name
 from seeact_offline.viewer.whole_tasks import EpisodeLine, Opinion, WholeTask, read_whole_tasks, with_person
 
 if TYPE_CHECKING:
@@ -35,39 +34,26 @@ class _VerdictPost(msgspec.Struct, forbid_unknown_fields=True):
     note: Annotated[str, msgspec.Meta(max_length=2000)] = ""
 
 
-class TrajectorySite:
-    """Folders of trajectories, and of verdicts on them, to be looked at as they are when it is made. Any thread may ask."""
+class TrajectorySite(StepSite):
+    """Folders of trajectories, and of verdicts on them, to be looked at as they are when it is made."""
+
+    folder = "episode"
 
     def __init__(self, folders: Sequence[Path], annotator: str | None = None) -> None:
         """`annotator`: the person who may give verdicts; None: nobody. `problems`: name of a folder that cannot be shown, or not wholly ->
         why. Raises InputError where none can be shown."""
+        super().__init__()
         self._annotator, self._lock = annotator, threading.Lock()
-        self._static = static_files()
         read = read_whole_tasks(folders)
         self._names, self.problems, self.is_sample = read.names, read.problems, read.is_bundled
         self._tasks = {StepKey(str(one.folder), one.trajectory.id): one for one in read.tasks}
         self._keys = {step_name(key): key for key in self._tasks}
-        self._steps = StepCache(self._open)
 
-    def names(self) -> Iterator[str]:
-        """Every name that exists, `index.html` first."""
-        yield from sorted(self._static, key=lambda name: (name != "index.html", name))
-        yield "index.json"
-        for name, key in self._keys.items():
-            yield f"episode/{name}.json"
-            yield from self._steps.step(key).images
+    def keys(self) -> Mapping[str, StepKey]:
+        return self._keys
 
-    def get(self, name: str) -> File | None:
-        """None for a name that does not exist."""
-        if name in self._static:
-            return self._static[name]
-        if name == "index.json":
-            return json_file(self._index())
-        folder, _, rest = name.partition("/")
-        if folder == "img":
-            return self._steps.picture(name, self._keys.get(rest.partition("-")[0]))
-        key = self._keys.get(rest.removesuffix(".json"))
-        return json_file(self._steps.step(key).json) if folder == "episode" and rest.endswith(".json") and key else None
+    def tables(self) -> Mapping[str, Callable[[], Any]]:
+        return {"index.json": self._index}
 
     def post(self, name: str, body: Mapping[str, Any]) -> Response:
         """Saves a person's verdict on an episode, or removes it."""
@@ -89,11 +75,8 @@ class TrajectorySite:
             assert task.run is not None
             keep_verdict(task.run, task.trajectory.id, person, sent.success, sent.note)
             self._tasks[key] = with_person(task, person, sent.success, sent.note)
-            self._steps.clear()
+            self.forget_steps()
             return [_brief(opinion) for opinion in self._tasks[key].opinions]
-
-    def close(self) -> None:
-        """Holds nothing."""
 
     def _index(self) -> dict[str, Any]:
         return {
@@ -126,7 +109,7 @@ class TrajectorySite:
             "verdicts": [_brief(opinion) for opinion in task.opinions],
         }
 
-    def _open(self, key: StepKey) -> StepFiles:
+    def open_step(self, key: StepKey) -> StepFiles:
         task, images = self._tasks[key], dict[str, Callable[[], "Image.Image"]]()
         one = task.trajectory
         return StepFiles(

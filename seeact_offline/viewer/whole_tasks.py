@@ -16,6 +16,7 @@ from seeact_offline.files.formats import FormatError, decoded
 from seeact_offline.files.journal import Journal
 from seeact_offline.files.named import read_regular
 from seeact_offline.records import InputError
+from seeact_offline.tables.table_input import FOLDER_LISTS, run_folders
 from seeact_offline.trajectories import (
     Trajectory,
     constructed_trajectories,
@@ -25,9 +26,8 @@ from seeact_offline.trajectories import (
 )
 from seeact_offline.trajectories.judge_runs import trajectory_digest
 from seeact_offline.trajectories.judgements import LABELS, VERDICTS, Judgement, labels_of, read_judgements
-from seeact_offline.trajectories.people import with_people
-from seeact_offline.trajectories.run_trajectories import run_trajectories
-from seeact_offline.trajectories.trajectory_files import LINES
+from seeact_offline.trajectories.recorded_tasks import run_trajectories
+from seeact_offline.trajectories.trajectory_files import LINES, with_people
 from seeact_offline.viewer.run_data import reason_of
 
 EPISODES = "episodes.jsonl"
@@ -320,3 +320,57 @@ def _numbered(groups: Sequence[_Group]) -> tuple[str, ...]:
     """Each folder's name, with a number where several have the same."""
     names = [group.name for group in groups]
     return tuple(f"{name} ({place})" if names.count(name) > 1 else name for place, name in enumerate(names, 1))
+
+
+# --- folders by what they hold ---
+
+WHOLE_TASKS = (VERDICTS, EPISODES, LINES)
+"""Files by which a folder of whole tasks is known: of `judge`, of `browse`, and of trajectories in our own format."""
+RUN = ("results.json", "predictions.jsonl", "steps.jsonl", "manifest.json")
+"""Files by which a run over recorded steps is known. `score --out` writes no manifest, and a run that has only begun nothing else."""
+DEEPEST = 2
+"""Folders below a named one that are looked into: a folder of runs holds grids."""
+
+
+@dataclass(frozen=True, slots=True)
+class SortedFolders:
+    """Folders by what they hold."""
+
+    runs: tuple[Path, ...]
+    """Runs over recorded steps."""
+    whole_tasks: tuple[Path, ...]
+    """Folders of trajectories and of verdicts."""
+    problems: tuple[str, ...]
+    """A sentence on each folder that holds neither."""
+
+    @property
+    def is_shown(self) -> bool:
+        return bool(self.runs or self.whole_tasks)
+
+
+def sort_folders(paths: Iterable[Path]) -> SortedFolders:
+    """Sorts the folders that these are or hold, each in its order."""
+    runs, whole_tasks, problems = [], [], []
+    for path in paths:
+        found = list(_known_folders(path, DEEPEST))
+        runs += [folder for folder, is_whole in found if not is_whole]
+        whole_tasks += [folder for folder, is_whole in found if is_whole]
+        if not found and path.is_dir() and holds_trajectories(path):
+            whole_tasks.append(path)
+        elif not found:
+            why = "it holds no run, no trajectories and no verdicts" if path.is_dir() else "there is no such folder"
+            problems.append(f"{path} cannot be shown: {why}")
+    return SortedFolders(tuple(runs), tuple(dict.fromkeys(whole_tasks)), tuple(problems))
+
+
+def _known_folders(path: Path, depth: int) -> Iterator[tuple[Path, bool]]:
+    """The folders known by their files, with True for whole tasks."""
+    if any((path / name).is_file() for name in WHOLE_TASKS) or any(path.glob(PARTS)):
+        yield path, True
+    elif any((path / name).is_file() for name in FOLDER_LISTS):
+        yield from ((folder, False) for folder in run_folders(path))
+    elif any((path / name).is_file() for name in RUN):
+        yield path, False
+    elif depth:
+        for child in sorted(path.glob("*/")):
+            yield from _known_folders(child, depth - 1)

@@ -27,33 +27,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
-from typing import Protocol
 
+from seeact_offline.dataset.recorded import AccessibleNode
 from seeact_offline.pages.dom import ID, TEXT, Page, PageNode
 from seeact_offline.pages.element_texts import BROWSER_WORDS
 from seeact_offline.records import Box
 from seeact_offline.web_agents.trees import TreeNode, Value
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
-
-
-class RecordedNode(Protocol):
-    """A node of a recorded tree, parents before children."""
-
-    @property
-    def depth(self) -> int: ...
-
-    @property
-    def role(self) -> str: ...
-
-    @property
-    def id(self) -> str | None: ...
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def properties(self) -> Mapping[str, str | bool | float]: ...
 
 
 @dataclass(slots=True)
@@ -71,7 +52,7 @@ class _Entry:
 
 
 def tree_of_recording(
-    nodes: Iterable[RecordedNode], boxes: Mapping[str, Box], names: Mapping[str, str] = NOTHING
+    nodes: Iterable[AccessibleNode], boxes: Mapping[str, Box], names: Mapping[str, str] = NOTHING
 ) -> TreeNode:
     """The recorded tree. `boxes`: those of `fill_boxes`, which knows the places of texts. `names`: names of images with their captions, by
     id. Raises ValueError without a node."""
@@ -178,7 +159,6 @@ _ARIA_ROLES = frozenset("""
     tooltip tree treegrid treeitem
 """.split())  # fmt: skip
 _SECTIONS = frozenset({"article", "aside", "main", "nav", "section"})
-_NEEDS_A_NAME = frozenset({"region"})
 _NAMED_BY_CONTENT = frozenset({
     "button", "cell", "checkbox", "columnheader", "DisclosureTriangle", "gridcell", "heading", "link", "menuitem", "menuitemcheckbox",
     "menuitemradio", "option", "radio", "rowheader", "switch", "tab", "term", "tooltip", "treeitem",
@@ -272,7 +252,7 @@ class _PageTree:
             name = title if node.parent < 0 else self._name(number, role)
             if node.tag in _SECTIONS:
                 in_section_to = max(in_section_to, node.end)
-            if role in _NEEDS_A_NAME and not name:
+            if role == "region" and not name:
                 role = ""
             is_leaf = role in ("image", "option") or node.tag in _LEAVES
             if is_leaf:

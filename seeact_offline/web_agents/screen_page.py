@@ -1,4 +1,4 @@
-"""A recorded row as a `Screen`, and what stands in for what the row lacks."""
+"""A recorded row as the page that a web agent sees: its elements with their places and looks, and what stands in for what the row lacks."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from seeact_offline.agents.screens import Rectangle
 from seeact_offline.dataset.recorded import AccessibilityTree, Layout, PageState
 from seeact_offline.pages.dom import TEXT, Page, PageNode
 from seeact_offline.records import Box, Step
-from seeact_offline.web_agents.screen_elements import Screen, ScreenElement
 
 FALL_BACKS: Mapping[str, str] = {
     "href_of_all_links": "cleaned_html has no href: every `a` counts as a link",
@@ -36,23 +34,107 @@ _WITHOUT_LAYOUT = frozenset({"no_cursor", "no_covering", "boxes_of_candidates"})
 _BY_TAG = frozenset({"a", "img", "button", "input", "textarea", "select"})
 """Elements of which the tag, and what is left of the attributes, says whether one can act on them."""
 _LISTS = frozenset({"select", "datalist"})
+_FOREIGN = frozenset({"svg", "math"})
+"""Elements whose descendants are no HTML: scripts spell their names as the page does, those of HTML in capitals."""
 
 
-def screen_of(step: Step, page: Page, window: Rectangle) -> Screen:
-    """Returns the part of a step's page that an agent sees through a window.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreenElement:
+    """One element of a page."""
 
-    `page`: its `cleaned_html`, parsed; `window`: in pixels of the page, which is as wide as the window reaches and as high as the
-    boxes do. The columns of our recorder are used where the row has them. Raises RowError `bad_recording` for ones that cannot be read.
-    """
+    id: str
+    """Several may share one: the shapes of an icon have the icon's."""
+    tag: str
+    """Tag name in lower case."""
+    parent: int | None = None
+    """Place of its parent in the sequence that holds them both; None for the root."""
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    """Attributes by their names in HTML."""
+    text: str = ""
+    """The text content, as scripts read it: of all text nodes inside, with their white space."""
+    rects: tuple[Box, ...] = ()
+    """The client rectangles, in pixels of the page; a link that is wrapped over lines has several."""
+    on_top: tuple[int | None, ...] | None = None
+    """Place of the element that a pointer meets at each rectangle's centre, None for no element; None where this is not known."""
+    cursor: str | None = None
+    """Computed value in CSS's words; None where it is not known."""
+    visibility: str = "visible"
+    """Computed value in CSS's words."""
+    has_onclick: bool = False
+    """It has a handler property `onclick`."""
+
+    @property
+    def box(self) -> Box | None:
+        """The smallest rectangle around all that have any extent; None where none has an area to be drawn."""
+        rects = [rect for rect in self.rects if rect.w or rect.h]
+        return Box.around(rects) if rects else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screen:
+    """A page as an agent sees it, without the picture, however it was found."""
+
+    elements: tuple[ScreenElement, ...]
+    """All of the page, in document order."""
+    address: str = ""
+    """Empty where it is not known, as is the following."""
+    title: str = ""
+    fall_backs: frozenset[str] = frozenset()
+    """Names of what stands in for what is not known, as in `FALL_BACKS`."""
+
+
+class ElementTree:
+    """Kinship of elements in document order, by their places in the sequence."""
+
+    def __init__(self, elements: Sequence[ScreenElement]) -> None:
+        """Raises ValueError where an element stands before its parent."""
+        n = len(elements)
+        self.parents = [element.parent for element in elements]
+        self.ends = list(range(1, n + 1))
+        """One past the last element inside."""
+        self.n_children = [0] * n
+        self.is_html = [True] * n
+        """False inside of SVG and MathML."""
+        for place, (element, parent) in enumerate(zip(elements, self.parents, strict=True)):
+            if parent is not None and not 0 <= parent < place:
+                raise ValueError(
+                    f"elements: expected the parent of {element.id} before it, got place {parent} for {place}"
+                )
+            inherits = parent is None or self.is_html[parent] or elements[parent].tag == "foreignobject"
+            self.is_html[place] = inherits and element.tag not in _FOREIGN
+            if parent is not None:
+                self.n_children[parent] += 1
+        for place in range(n - 1, 0, -1):
+            parent = self.parents[place]
+            if parent is not None:
+                self.ends[parent] = max(self.ends[parent], self.ends[place])
+
+    def contains(self, place: int, other: int) -> bool:
+        """Tells whether the other is this element or inside of it."""
+        return place <= other < self.ends[place]
+
+    def lineage(self, place: int) -> list[int]:
+        """The elements around it, innermost first."""
+        above: list[int] = []
+        parent = self.parents[place]
+        while parent is not None:
+            above.append(parent)
+            parent = self.parents[parent]
+        return above
+
+
+# --- from a row ---
+
+
+def screen_of(step: Step, page: Page) -> Screen:
+    """The page of a step. `page`: its `cleaned_html`, parsed. The columns of our recorder are used where the row has them. Raises RowError
+    `bad_recording` for ones that cannot be read."""
     recorded = step.recorded
     layout = recorded.read(Layout) if recorded else None
     state = recorded.read(PageState) if recorded else None
     tree = recorded.read(AccessibilityTree) if recorded else None
     nodes = list(page.nodes())
-    if layout is not None:
-        measured = _Measured.of_layout(layout, nodes)
-    else:
-        measured = _Measured.of_candidates(step, nodes)
+    measured = _Measured.of_candidates(step, nodes) if layout is None else _Measured.of_layout(layout, nodes)
     # the browser takes every label for clickable
     clickable = {one.backend_node_id for one in step.candidates if one.is_clickable and one.tag.lower() != "label"}
     elements: list[ScreenElement] = []
@@ -80,8 +162,6 @@ def screen_of(step: Step, page: Page, window: Rectangle) -> Screen:
             names.append(name)
     elements = measured.with_tops(elements, names)
     return Screen(
-        window=window,
-        page_size=(window[2], max([window[3], *(int(rect.bottom) for element in elements for rect in element.rects)])),
         elements=tuple(elements),
         address=state.address if state else "",
         title=tree.nodes[0].name if tree and tree.nodes else "",

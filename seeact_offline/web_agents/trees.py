@@ -11,9 +11,8 @@ MinorJerry/OpenWebVoyager e907cef: WebVoyager/utils_webarena.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from seeact_offline.records import Box
 
@@ -70,24 +69,8 @@ class TreeText:
         return TreeText(f"{head}\n\n{self.text}", self.nodes, {name: end + begin for name, end in self.ends.items()})
 
 
-class Tokenizer(Protocol):
-    """The two functions of a model's tokenizer that a cut needs."""
-
-    def encode(self, text: str) -> Sequence[int]: ...
-
-    def decode(self, tokens: Sequence[int]) -> str: ...
-
-
 MAX_TOKENS = 3_840
 """Most tokens of VisualWebArena's observations."""
-MAX_CHARACTERS = 15_360
-"""Most characters of the same for Gemini."""
-
-
-def cut(text: str, limit: int, tokenizer: Tokenizer | None = None) -> str:
-    """The first tokens of a text; without a tokenizer its first characters."""
-    return text[:limit] if tokenizer is None else tokenizer.decode(tokenizer.encode(text)[:limit])
-
 
 # --- which nodes a window shows ---
 
@@ -114,14 +97,10 @@ _OPEN_IGNORED = _ARENA_IGNORED | {"hiddenRoot", "hidden", "controls", "labelledb
 _LEFT_OUT_BLANK = frozenset({
     "generic", "img", "list", "strong", "paragraph", "banner", "navigation", "Section", "LabelText", "Legend", "listitem",
 })  # fmt: skip
-_STATIC_TEXT = re.compile(r"\[\d+\] StaticText (.+)")
+_STATIC_TEXT = re.compile(r"\[\d+\] StaticText .(.*).")
+"""Without the quotes, and whatever stands where they would where properties follow."""
 _STATIC_TEXT_IN_SINGLE_QUOTES = re.compile(r"\[\d+\] StaticText '([^']+)'")
 _PREVIOUS_LINES = 3
-
-
-def head_line(titles: Sequence[str], current: int = 0) -> str:
-    """The line of open tabs above VisualWebArena's trees."""
-    return " | ".join(f"Tab {n}{' (current)' * (n == current)}: {title}" for n, title in enumerate(titles))
 
 
 def print_arena(root: TreeNode, window: Box | None = None) -> TreeText:
@@ -129,12 +108,12 @@ def print_arena(root: TreeNode, window: Box | None = None) -> TreeText:
 
     A node that has nothing of the DOM behind it is printed, but cannot be acted on, and its children are not indented.
     """
-    return _cleaned(_arena_lines(root, window), _arena_text)
+    return _cleaned(_arena_lines(root, window), _STATIC_TEXT)
 
 
 def print_webvoyager(root: TreeNode, window: Box | None = None) -> TreeText:
     """WebVoyager's tree for text-only runs: the same, but texts with an apostrophe are lost."""
-    return _cleaned(_arena_lines(root, window), _voyager_text)
+    return _cleaned(_arena_lines(root, window), _STATIC_TEXT_IN_SINGLE_QUOTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +153,8 @@ def _properties(node: TreeNode, ignored: frozenset[str]) -> Iterator[str]:
             yield f"{name}: {int(value) if whole else value}"
 
 
-def _cleaned(lines: Iterable[_Line], text_of: Callable[[str], str | None]) -> TreeText:
-    """Drops lines of static text that say nothing, or what one of the last kept lines says. `text_of`: a line's text; None drops it."""
+def _cleaned(lines: Iterable[_Line], static_text: re.Pattern[str]) -> TreeText:
+    """Drops lines of static text that say nothing, or what one of the last kept lines says, or that are no `static_text`, whose group is the text."""
     nodes: dict[str, TreeNode] = {}
     ends: dict[str, int] = {}
     kept: list[str] = []
@@ -185,7 +164,8 @@ def _cleaned(lines: Iterable[_Line], text_of: Callable[[str], str | None]) -> Tr
             nodes[line.printed_id] = line.node
         for number, part in enumerate(line.text.split("\n")):
             if "statictext" in part.lower():
-                text = text_of(part)
+                match = static_text.search(part)
+                text = match[1] if match else ""
                 if not text or any(text in previous for previous in kept[-_PREVIOUS_LINES:]):
                     continue
             length += len(part) + bool(kept)
@@ -193,17 +173,6 @@ def _cleaned(lines: Iterable[_Line], text_of: Callable[[str], str | None]) -> Tr
             if not number:
                 ends[line.printed_id] = length
     return TreeText("\n".join(kept), nodes, ends)
-
-
-def _arena_text(line: str) -> str | None:
-    found = _STATIC_TEXT.search(line)
-    # without the quotes, and whatever stands where they would where properties follow
-    return found[1][1:-1] if found else None
-
-
-def _voyager_text(line: str) -> str | None:
-    found = _STATIC_TEXT_IN_SINGLE_QUOTES.search(line)
-    return found[1] if found else None
 
 
 # --- OpenWebVoyager ---
@@ -272,8 +241,8 @@ def print_html(root: TreeNode, window: Box | None = None) -> TreeText:
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
-def caption_text(alt: str, caption: str | None, address: str | None = None) -> str:
-    """The alternative text of a picture with its caption and its address behind it, as VisualWebArena rewrites the page."""
+def caption_text(alt: str, caption: str | None) -> str:
+    """The alternative text of a picture with its caption behind it, as VisualWebArena rewrites the page; recorded pages have no addresses."""
     if caption is not None and (ascii_caption := _NOT_ASCII.sub("", caption.strip())) not in alt:
         alt = f"{alt}, description: {ascii_caption}"
-    return f"{alt}, url: {address}" if address is not None and "url:" not in alt else alt
+    return alt

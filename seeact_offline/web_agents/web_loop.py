@@ -37,6 +37,7 @@ from seeact_offline.grounding.strategy import (
     whole,
 )
 from seeact_offline.merging import decision
+from seeact_offline.models.replay import read_recordings
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.prompting import PromptPack
@@ -44,8 +45,16 @@ from seeact_offline.ranking.tokenizers import WORDS, open_tokenizer, tokenizer_o
 from seeact_offline.records import InputError, Message, Model, RowError, Step, StepError, StepKey
 from seeact_offline.web_agents import observations
 from seeact_offline.web_agents.captions import Captioner, captioning_model, captions_identity, open_captioner
-from seeact_offline.web_agents.marks.webvoyager_marks import TEXT_FIELDS, text_field_kind
-from seeact_offline.web_agents.observations import Captions, Observation, Scene
+from seeact_offline.web_agents.marks import TEXT_FIELDS, text_field_kind
+from seeact_offline.web_agents.observations import (
+    Captions,
+    Observation,
+    PageWindows,
+    Scene,
+    SeenWindow,
+    Target,
+    WebAgent,
+)
 from seeact_offline.web_agents.screen_page import FALL_BACKS, OF_EVERY_ROW
 from seeact_offline.web_agents.systems import (
     OPENWEBVOYAGER,
@@ -55,10 +64,8 @@ from seeact_offline.web_agents.systems import (
     WEBVOYAGER_TEXT,
     WIDEST,
 )
-from seeact_offline.web_agents.thoughts import read_thoughts
 from seeact_offline.web_agents.trees import MAX_TOKENS
-from seeact_offline.web_agents.web_actions import GRAMMARS, remembered
-from seeact_offline.web_agents.web_windows import PageWindows, SeenWindow, Target, WebAgent
+from seeact_offline.web_agents.web_actions import GRAMMARS, remembered, thought_of
 
 PARTS_MISSING = "Your reply cannot be read: it needs a part that begins with Thought: and one that begins with Action:."
 CANNOT_ACT = (
@@ -466,6 +473,22 @@ WEB_AGENTS: Mapping[str, WebAgent] = {
     ),
 }  # fmt: skip
 """The web agents by name."""
+
+
+def read_thoughts(run: Path) -> dict[StepKey, str]:
+    """The thoughts that a model gave in an earlier run: the one before the last reply of each step that has one. Raises InputError for a run that cannot be read or has none."""
+    try:
+        recorded = read_recordings(run / PREDICTIONS)
+    except InputError as error:
+        raise error.renamed("thoughts") from None
+    thoughts: dict[StepKey, str] = {}
+    for key, groups in recorded.items():
+        replies = [group.replies[-1] for _, group in sorted(groups.items()) if group.replies]
+        if replies and (thought := thought_of(replies[-1])):
+            thoughts[key] = thought
+    if not thoughts:
+        raise InputError("thoughts", sentence=f"no reply of {run} has thoughts; name a run whose replies have")
+    return thoughts
 
 
 def _open(web: WebAgent, inputs: StrategyInputs) -> StrategyInstance:

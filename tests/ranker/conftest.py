@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-import torch
 
+from tests.lazily import torch
 from tests.ranker.test_cross_encoder import make_checkpoint
 
 

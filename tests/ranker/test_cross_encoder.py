@@ -12,23 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import (
-    AutoTokenizer,
-    BertConfig,
-    BertForSequenceClassification,
-    DebertaV2Config,
-    DebertaV2ForSequenceClassification,
-    DebertaV2Model,
-    PreTrainedTokenizerFast,
-)
 
 from ranker import CrossEncoderRanker, RankerError
 from ranker.checkpoint import find_folder, open_base
-from ranker.padded import batch_bounds
+from ranker.cross_encoder import batch_bounds
+from tests.lazily import torch, transformers
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 WORDS = ["alpha", "one", "two", "beta", "gamma", "search", "flight", "cart", "button", "a", "task", "is", "(", ")", "/"]
@@ -39,9 +30,7 @@ WORD = st.sampled_from([*WORDS, "unheard", "é"])
 TEXT = st.lists(WORD, max_size=20).map(" ".join)
 
 
-def make_tokenizer(
-    pair: str | None = "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1", truncation_side: str = "right"
-) -> PreTrainedTokenizerFast:
+def make_tokenizer(pair: str | None = "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1", truncation_side: str = "right") -> Any:
     vocab = {word: place for place, word in enumerate([*SPECIAL, *WORDS])}
     tokenizer = Tokenizer(models.WordLevel(vocab, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.Lowercase()
@@ -50,7 +39,7 @@ def make_tokenizer(
         tokenizer.post_processor = processors.TemplateProcessing(
             single="[CLS] $A [SEP]", pair=pair, special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
         )
-    return PreTrainedTokenizerFast(
+    return transformers.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         pad_token="[PAD]",
         unk_token="[UNK]",
@@ -61,7 +50,7 @@ def make_tokenizer(
     )
 
 
-def tiny_config(**settings: Any) -> DebertaV2Config:
+def tiny_config(**settings: Any) -> Any:
     """DeBERTa-v3's architecture; the large spread of the weights makes scores differ."""
     shape: dict[str, Any] = {
         "vocab_size": len(SPECIAL + WORDS),
@@ -80,7 +69,7 @@ def tiny_config(**settings: Any) -> DebertaV2Config:
         "type_vocab_size": 0,
         "num_labels": 1,
     }
-    return DebertaV2Config(**shape | settings)
+    return transformers.DebertaV2Config(**shape | settings)
 
 
 def save(folder: Path, model: Any, tokenizer: Any = None) -> Path:
@@ -91,7 +80,7 @@ def save(folder: Path, model: Any, tokenizer: Any = None) -> Path:
 
 def make_checkpoint(folder: Path, **settings: Any) -> Path:
     torch.manual_seed(0)
-    return save(folder, DebertaV2ForSequenceClassification(tiny_config(**settings)))
+    return save(folder, transformers.DebertaV2ForSequenceClassification(tiny_config(**settings)))
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +109,7 @@ def one_by_one(model: Any, tokenizer: Any, pairs: list[tuple[str, str]]) -> np.n
 @settings(max_examples=15)
 @given(st.lists(TEXT, min_size=1, max_size=8))
 def test_scores_equal_those_of_each_pair_alone(folder: Path, ranker: CrossEncoderRanker, texts: list[str]) -> None:
-    model, tokenizer = DebertaV2ForSequenceClassification.from_pretrained(folder), make_tokenizer()
+    model, tokenizer = transformers.DebertaV2ForSequenceClassification.from_pretrained(folder), make_tokenizer()
     expected = one_by_one(model, tokenizer, [(QUERY, text) for text in texts])[:, 0]
     assert ranker.score(QUERY, texts) == pytest.approx(expected, abs=1e-4)
 
@@ -145,11 +134,11 @@ def test_long_texts_are_cut_as_the_tokenizer_cuts_them(copy: Path, side: str) ->
 
 def test_a_model_with_token_types_gets_them(tmp_path: Path) -> None:
     torch.manual_seed(0)
-    config = BertConfig(
+    config = transformers.BertConfig(
         vocab_size=19, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, num_labels=1
     )
     config.initializer_range = 0.5
-    model = BertForSequenceClassification(config)
+    model = transformers.BertForSequenceClassification(config)
     texts = ["search button", "cart", "a flight is a flight ( one )"]
     expected = one_by_one(model, make_tokenizer(), [(QUERY, text) for text in texts])[:, 0]
     scores = CrossEncoderRanker(save(tmp_path, model), device="cpu").score(QUERY, texts)
@@ -162,7 +151,7 @@ def test_the_types_are_the_tokenizers_in_either_order_and_backend(tmp_path: Path
     folder = make_checkpoint(tmp_path, type_vocab_size=2, pair_order=order)
     texts = ["a cart\nsearch button", "one"]
     pairs = [(QUERY, text) if order == "query-text" else (text, QUERY) for text in texts]
-    model = DebertaV2ForSequenceClassification.from_pretrained(folder)
+    model = transformers.DebertaV2ForSequenceClassification.from_pretrained(folder)
     expected = one_by_one(model, make_tokenizer(), pairs)[:, 0]
     scores = CrossEncoderRanker(folder, device="cpu", backend=backend).score(QUERY, texts)
     assert scores == pytest.approx(expected, abs=1e-4)
@@ -187,7 +176,7 @@ def test_bf16_stays_near_fp32(folder: Path, ranker: CrossEncoderRanker) -> None:
 
 
 def test_the_loaded_tokenizer_is_the_saved_one(folder: Path) -> None:
-    loaded = AutoTokenizer.from_pretrained(folder)
+    loaded = transformers.AutoTokenizer.from_pretrained(folder)
     assert loaded("Search", "a Button")["input_ids"] == make_tokenizer()("Search", "a Button")["input_ids"]
 
 
@@ -299,7 +288,7 @@ def two_labels(folder: Path, **settings: Any) -> CrossEncoderRanker:
 )
 def test_the_positive_label_is_scored_by_its_log_odds(tmp_path: Path, labels: dict[str, Any]) -> None:
     ranker = two_labels(tmp_path, **labels)
-    model = DebertaV2ForSequenceClassification.from_pretrained(tmp_path)
+    model = transformers.DebertaV2ForSequenceClassification.from_pretrained(tmp_path)
     logits = one_by_one(model, make_tokenizer(), [(QUERY, "cart")])[0]
     assert ranker.score(QUERY, ["cart"])[0] == pytest.approx(logits[0] - logits[1], abs=1e-4)
 
@@ -363,12 +352,15 @@ def no_padding(folder: Path) -> None:
 
 
 def no_head(folder: Path) -> None:
-    edit_config(save(folder, DebertaV2Model(tiny_config())), architectures=None)
+    edit_config(save(folder, transformers.DebertaV2Model(tiny_config())), architectures=None)
 
 
 UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
     "no config": (lambda folder: (folder / "config.json").unlink(), r"expected a readable config\.json"),
-    "another kind": (lambda folder: save(folder, DebertaV2Model(tiny_config())), "which is DebertaV2Model"),
+    "another kind": (
+        lambda folder: save(folder, transformers.DebertaV2Model(tiny_config())),
+        "which is DebertaV2Model",
+    ),
     "never trained": (no_head, r"got .*, which lacks 4 of its weights, classifier\.bias first"),
     "no weights": (no_weights, r"expected weights in .* \(model.safetensors or pytorch_model.bin\), got none"),
     "broken weights": (broken_weights, "expected .* to load as a sequence classifier, got "),
@@ -456,7 +448,7 @@ def test_an_unknown_setting_is_refused(folder: Path, settings: dict[str, Any], r
         CrossEncoderRanker(folder, **settings)
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
+@pytest.mark.skipif("torch.cuda.is_available()", reason="needs a machine without CUDA")
 def test_cuda_where_there_is_none_is_refused(folder: Path) -> None:
     with pytest.raises(
         RankerError, match="device: expected one that torch sees here, got cuda:0, and it sees no CUDA device"

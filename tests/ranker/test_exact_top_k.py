@@ -110,6 +110,7 @@ def own_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cross_encoder, "computes_bfloat16", lambda device: True)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_bfloat16")
 @pytest.mark.parametrize("backend", ["packed", "transformers"])
 def test_mixed_gives_the_best_of_float32(tmp_path: Path, backend: str) -> None:

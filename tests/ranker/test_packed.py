@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import BertConfig, BertForSequenceClassification, DebertaV2ForSequenceClassification
 
 from ranker import CrossEncoderRanker, RankerError
 from ranker.packed import PackedDeberta, Span, can_pack, find_spans, token_bounds
+from tests.lazily import torch, transformers
 from tests.ranker.test_cross_encoder import QUERY, make_checkpoint, save, tiny_config
 
 LONGEST = 60
@@ -41,15 +41,15 @@ ROW = st.integers(1, LONGEST).flatmap(lambda n: st.lists(st.integers(1, 18), min
 
 def make_model(**kind: Any) -> Any:
     torch.manual_seed(0)
-    return DebertaV2ForSequenceClassification(tiny_config(**kind)).eval()
+    return transformers.DebertaV2ForSequenceClassification(tiny_config(**kind)).eval()
 
 
-def packed(model: Any, dtype: Any = torch.float32) -> PackedDeberta:
+def packed(model: Any, dtype: str = "float32") -> PackedDeberta:
     with torch.inference_mode():
-        return PackedDeberta(model, dtype, LONGEST)
+        return PackedDeberta(model, getattr(torch, dtype), LONGEST)
 
 
-def one_by_one(model: Any, rows: list[list[int]], types: list[list[int]]) -> torch.Tensor:
+def one_by_one(model: Any, rows: list[list[int]], types: list[list[int]]) -> Any:
     with torch.no_grad():
         logits = [
             model(torch.tensor([row]), token_type_ids=torch.tensor([kinds])).logits
@@ -72,29 +72,31 @@ def test_logits_equal_those_of_transformers(kind: str) -> None:
     torch.testing.assert_close(found, one_by_one(model, rows, types), atol=1e-4, rtol=0)
 
 
-MODEL = make_model()
-PACKED = packed(MODEL)
+@cache
+def plain() -> tuple[Any, PackedDeberta]:
+    model = make_model()
+    return model, packed(model)
 
 
 @settings(max_examples=25)
 @given(st.lists(ROW, min_size=1, max_size=6))
 def test_rows_may_come_in_any_lengths(rows: list[list[int]]) -> None:
     with torch.inference_mode():
-        found = PACKED.logits(rows)
-    expected = one_by_one(MODEL, rows, [[0] * len(row) for row in rows])
+        found = plain()[1].logits(rows)
+    expected = one_by_one(plain()[0], rows, [[0] * len(row) for row in rows])
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)
 
 
 def test_bf16_logits_are_near_and_float32() -> None:
     rows = make_rows(60, 31, 9)
     with torch.inference_mode():
-        found, expected = packed(MODEL, torch.bfloat16).logits(rows), PACKED.logits(rows)
+        found, expected = packed(plain()[0], "bfloat16").logits(rows), plain()[1].logits(rows)
     assert found.dtype == torch.float32
     torch.testing.assert_close(found, expected, atol=0.2, rtol=0)
 
 
 def test_bf16_logits_do_not_depend_on_the_company() -> None:
-    half = packed(MODEL, torch.bfloat16)
+    half = packed(plain()[0], "bfloat16")
     rows = make_rows(60, 31, 31, 9)
     with torch.inference_mode():
         together, alone = half.logits(rows), [half.logits([row]) for row in rows]
@@ -106,8 +108,10 @@ def test_the_convolution_of_the_largest_models_is_left_to_transformers() -> None
 
 
 def test_other_architectures_are_left_to_transformers() -> None:
-    config = BertConfig(vocab_size=19, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8)
-    assert not can_pack(BertForSequenceClassification(config))
+    config = transformers.BertConfig(
+        vocab_size=19, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8
+    )
+    assert not can_pack(transformers.BertForSequenceClassification(config))
 
 
 def test_neighbours_of_one_width_make_a_span() -> None:
@@ -137,10 +141,10 @@ def test_backends_agree(tmp_path: Path, kind: str) -> None:
 
 
 def test_packed_is_refused_where_it_cannot_be(tmp_path: Path) -> None:
-    config = BertConfig(
+    config = transformers.BertConfig(
         vocab_size=19, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8, num_labels=1
     )
-    folder = save(tmp_path, BertForSequenceClassification(config))
+    folder = save(tmp_path, transformers.BertForSequenceClassification(config))
     with pytest.raises(
         RankerError,
         match=r"backend: expected transformers for .*BertForSequence.*, got packed, which reads DeBERTa-v2 and v3 alone",

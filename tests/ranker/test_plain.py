@@ -9,15 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from threadpoolctl import threadpool_limits
 
 from ranker import CrossEncoderRanker, RankerError
-from ranker.plain import SHAPE, PlainRanker
-from ranker.plain_forward import gelu
+from ranker.plain import SHAPE, PlainRanker, gelu
 from seeact_offline import load_steps
 from seeact_offline.ranking import bundled_folder
 from seeact_offline.ranking.texts import ranker_input
+from tests.lazily import torch
 
 FOLDER = bundled_folder()
 pytestmark = pytest.mark.skipif(FOLDER is None, reason="this checkout has no bundled ranker")

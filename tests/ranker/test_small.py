@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
 
 from ranker.small_model import SmallModel, build_small, train_tokenizer
+from tests.lazily import torch
 
 SHAPE = SmallModel(vocab_size=200, hidden_size=32, layers=2, heads=2, intermediate_size=48, max_tokens=64)
 

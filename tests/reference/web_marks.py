@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
-from seeact_offline.web_agents.screen_elements import ScreenElement
+from seeact_offline.web_agents.screen_page import ScreenElement
+from tests.lazily import pandas
 
 Window = tuple[int, int, int, int]
 Elements = Sequence[ScreenElement]
@@ -195,7 +194,7 @@ def visualwebarena(elements: Elements, window: Window) -> tuple[list[Found], lis
 
 def rows_in_window(table: str, places: Sequence[int], window: Window) -> tuple[list[Found], list[str]]:
     # as text, or a table without a word would be one of numbers
-    frame = pd.read_csv(io.StringIO(table), dtype={"Alt": str, "TextContent": str})
+    frame = pandas.read_csv(io.StringIO(table), dtype={"Alt": str, "TextContent": str})
     left, top, right, bottom = window
     found: list[Found] = []
     lines: list[str] = []
@@ -232,8 +231,8 @@ def rows_in_window(table: str, places: Sequence[int], window: Window) -> tuple[l
 
 
 def words(row: Any) -> str:
-    said = row["Alt"] if row["Element"] == "IMG" and pd.notna(row["Alt"]) else ""
-    if pd.isna(row["TextContent"]):
+    said = row["Alt"] if row["Element"] == "IMG" and pandas.notna(row["Alt"]) else ""
+    if pandas.isna(row["TextContent"]):
         return str(said)
     return str(said) + str(row["TextContent"]).strip().replace("\n", "").replace("\t", "")[:200]
 

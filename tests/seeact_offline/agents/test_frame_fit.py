@@ -13,11 +13,16 @@ from seeact_offline.agents import find_agent
 from seeact_offline.agents.frame_fit import WrittenPlace, better_frame
 from seeact_offline.agents.screens import Point, Shown
 from seeact_offline.dataset import open_split
+from seeact_offline.records import Box, StepKey
 from tests.right_answers import right_replies
 
 right = cache(right_replies)
 Beside = Callable[[Point, random.Random], Point]
-BOXES = {step.key: step.truth.boxes for step in open_split("sample", "cross_website").steps()}
+
+
+@cache
+def boxes() -> dict[StepKey, tuple[Box, ...]]:
+    return {step.key: step.truth.boxes for step in open_split("sample", "cross_website").steps()}
 
 
 def elsewhere(place: Point, rng: random.Random) -> Point:
@@ -33,9 +38,9 @@ def places(written: str, read: str, share: float = 1.0, n: int = 60, beside: Bes
         numbers = writer.read(reply)[0].point
         assert numbers is not None
         if rng.random() >= share:
-            x, y = beside(BOXES[key][0].center, rng)
+            x, y = beside(boxes()[key][0].center, rng)
             numbers = shown.from_page((min(max(x, 0), shown.page[0]), min(max(y, 0), shown.page[1])), writer.frame)
-        place = WrittenPlace(numbers, shown, BOXES[key], is_right=False)
+        place = WrittenPlace(numbers, shown, boxes()[key], is_right=False)
         found.append(replace(place, is_right=place.hits(reader.frame)))
     return found
 

@@ -18,6 +18,8 @@ from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import Box, Completion, InputError, ShownPicture
+from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.strategy_opening import open_strategy
 from tests.tiny_models import save_llava
 
 ASKED = [name for name, agent in GUI_MODELS.items() if name != "uground-grounder"]
@@ -359,3 +361,10 @@ def test_a_target_over_the_page_s_edge_is_in_the_last_block_only_from_below(
         agent, open_pack("seeact", agent.name), grounder_pack=open_pack("seeact", "uground-grounder")
     )
     assert grounding.reaches(prepared) == is_block
+
+
+def test_an_agents_prompt_keeps_its_own_tokens() -> None:
+    for agent, token in (("uitars", "<|box_start|>"), ("qwen2.5-vl", "<tool_call>")):
+        grounding = open_strategy(EvalConfig(agent=agent)).grounding
+        assert isinstance(grounding, AgentGrounding)
+        assert token in grounding._pack.turn1

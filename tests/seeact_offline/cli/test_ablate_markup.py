@@ -96,7 +96,7 @@ def whole(sample: Sample, tmp_path_factory: pytest.TempPathFactory) -> tuple[lis
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("concurrency", [1, 4])
+@pytest.mark.parametrize("concurrency", [pytest.param(1, marks=pytest.mark.nightly), 4])
 def test_a_run_killed_half_way_pays_for_nothing_twice_and_ends_with_the_same_table(
     cli: Cli, sample: Sample, tmp_path: Path, whole: tuple[list[dict[str, Any]], Path], concurrency: int
 ) -> None:

@@ -12,7 +12,7 @@ from seeact_offline.grounding import strategies
 from seeact_offline.grounding.strategies import STRATEGIES
 from seeact_offline.models import PROVIDERS
 from seeact_offline.records import Completion, InputError, Request
-from seeact_offline.runs.rebuilding import open_grounding
+from seeact_offline.results.reading_again import open_grounding
 from tests.pages import synthetic_rows
 from tests.seeact_offline.conftest import Cli, Sample, make_sample, read_json
 from tests.toys import nth, parrot

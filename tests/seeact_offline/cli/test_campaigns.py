@@ -1,4 +1,4 @@
-"""Small campaigns; `python scripts/benchmarks campaign` runs the large ones."""
+"""Small campaigns."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import pytest
 import seeact_offline as so
 from seeact_offline.records import Message
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.groundings import without_ignored
+from seeact_offline.runs.strategy_opening import without_ignored
 from tests.seeact_offline.conftest import Cli, Outcome, Sample, contents, read_json
 
 SMALL = {"split": "cross_task", "top_k": 6, "group_size": 3}

@@ -313,6 +313,7 @@ def test_a_folder_that_is_no_checkpoint_is_refused(cli: Cli, sample: Sample, tmp
     assert "--ranker" in error
 
 
+@pytest.mark.slow
 def test_a_checkpoint_folder_ranks_and_is_known_by_its_files(cli: Cli, sample: Sample, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     from tests.ranker.test_cross_encoder import make_checkpoint

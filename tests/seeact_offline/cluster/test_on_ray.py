@@ -30,7 +30,7 @@ from seeact_offline.runs.ask import ask_each, ask_step
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.engines import AskTask
 from seeact_offline.runs.evaluate import evaluate
-from seeact_offline.runs.groundings import open_strategy
+from seeact_offline.runs.strategy_opening import open_strategy
 from seeact_offline.runs.watch import Watch
 from tests.chat_server import Answer, ChatServer
 from tests.conftest import REPO

@@ -24,7 +24,7 @@ from seeact_offline.records import InputError
 from seeact_offline.runs.ask import ask_step
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.engines import AskTask
-from seeact_offline.runs.groundings import open_strategy
+from seeact_offline.runs.strategy_opening import open_strategy
 from tests.seeact_offline.conftest import Cli, Sample
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")

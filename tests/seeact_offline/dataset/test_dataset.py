@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -29,6 +28,7 @@ from seeact_offline.dataset.readers import JsonlFiles, in_order
 from seeact_offline.dataset.rows import MAX_PIXEL, FaultLog, StoredScreenshot, _candidate, _plain_candidate, parse_box
 from seeact_offline.files.digest import cached_digest
 from seeact_offline.records import Box, Candidate, DatasetError, Operation, RowError, Step
+from tests.lazily import datasets
 from tests.pages import hub_schema, synthetic_rows, write_jsonl, write_parquet
 
 Row = dict[str, Any]
@@ -121,7 +121,7 @@ def test_limit_counts_tasks_over_all_splits(tmp_path: Path) -> None:
 # --- where data can lie -----------------------------------------------------------------------------------------------
 
 
-def table_of(rows: list[Row]) -> datasets.Dataset:
+def table_of(rows: list[Row]) -> Any:
     return datasets.Dataset(pa.Table.from_pylist(rows, schema=hub_schema()))
 
 

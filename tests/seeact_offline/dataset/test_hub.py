@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import datasets
 import pytest
 from PIL import Image
 
@@ -24,6 +23,7 @@ from seeact_offline.dataset import open_split
 from seeact_offline.files import hub as client
 from seeact_offline.records import DatasetError, RowError
 from tests.hub_server import HubServer, Refusal
+from tests.lazily import datasets
 from tests.pages import synthetic_rows, write_parquet
 
 NAME = "owner/pages"

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
 
 import seeact_offline as so
 from seeact_offline.cli import eval as eval_verb
 from seeact_offline.cli.parser import Parser
-from seeact_offline.files.options import help_of, words_of
+from seeact_offline.files.options import words_of
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import REFUSABLE, EvalConfig
 
-DOCS = Path(__file__).parents[3] / "docs"
 NO_OPTION = {"grounding_options", "typed", "command"}
 """Fields that a run fills in."""
 
@@ -79,18 +77,3 @@ def test_servers_may_refuse_these() -> None:
 def test_the_docstring_of_evaluate_says_what_each_option_is() -> None:
     for name in words_of(EvalConfig):
         assert f"\n    {name}: " in (so.evaluate.__doc__ or "")
-
-
-def test_the_table_of_commands_md_is_made_from_the_fields() -> None:
-    """On failure, the table as it should be is in the message."""
-    written = (DOCS / "commands.md").read_text(encoding="utf-8")
-    assert table() in written, table()
-
-
-def table() -> str:
-    lines = ["| option | what it does |", "|---|---|"]
-    for name, words in words_of(EvalConfig).items():
-        flags = ", ".join(f"`{flag}`" for flag in words.flags_of(name))
-        said = help_of(EvalConfig, name).replace("{known}", str(words.metavar))
-        lines.append(f"| {flags} | {said} |")
-    return "\n".join(lines) + "\n"

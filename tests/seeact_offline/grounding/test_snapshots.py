@@ -18,8 +18,8 @@ from seeact_offline.grounding.conversation import Question
 from seeact_offline.ranking import LiveScores, Scores, open_ranker, read_scores
 from seeact_offline.records import Picture, Step
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.groundings import open_strategy
 from seeact_offline.runs.prepare import prepare
+from seeact_offline.runs.strategy_opening import open_strategy
 
 FOLDER = Path(__file__).parents[1] / "snapshots" / "questions"
 WAYS: dict[str, dict[str, Any]] = {

@@ -19,7 +19,7 @@ from seeact_offline.importers.reading import reply_text
 from seeact_offline.records import InputError, Step, StepKey
 from seeact_offline.runs.batches import run_batch
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.groundings import without_ignored
+from seeact_offline.runs.strategy_opening import without_ignored
 from seeact_offline.sample import DATA
 
 

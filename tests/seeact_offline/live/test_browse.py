@@ -23,8 +23,8 @@ from seeact_offline.recorder import browser
 from seeact_offline.recorder.sample_building import site_tasks
 from seeact_offline.records import Completion, InputError, Message, Request, Usage
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.groundings import live_scores, open_strategy
 from seeact_offline.runs.prepare import prepare
+from seeact_offline.runs.strategy_opening import live_scores, open_strategy
 from tests.chat_server import Answer, ChatServer
 from tests.scripted import Scripted
 from tests.seeact_offline.conftest import Cli

@@ -11,10 +11,8 @@ from typing import Any
 
 import pytest
 
-from seeact_offline.live.acting_tasks import miniwob_episodes
-from seeact_offline.live.baselines import baselines
-from seeact_offline.live.episode_results import EpisodeLine, summarise
-from seeact_offline.live.miniwob import RECIPES, names_of_tasks, page_seed, seeds_of_tasks
+from seeact_offline.live.acting_places import RECIPES, miniwob_episodes, names_of_tasks, page_seed, seeds_of_tasks
+from seeact_offline.live.episode_results import EpisodeLine, baselines, summarise
 from seeact_offline.live.running import LiveRun, browse
 from seeact_offline.records import Completion, InputError, Model, Request, Usage
 from seeact_offline.runs.config import EvalConfig
@@ -231,7 +229,7 @@ class TestPages:
 
 @PAGES
 def test_the_baselines_are_measured_on_every_task(tmp_path: Path) -> None:
-    from seeact_offline.live.miniwob import html_folder
+    from seeact_offline.live.acting_places import html_folder
 
     figures = baselines(names_of_tasks(html_folder()))
     assert {*figures} == {"builtin/random", "builtin/submit"}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seeact_offline.live.episode_results import EpisodeLine, summarise
-from seeact_offline.live.stop_rules import RULES, SEEACT, StopRules
+from seeact_offline.live.episode_results import RULES, SEEACT, EpisodeLine, StopRules, summarise
 
 A, B = "click [1]", "click [2]"
 

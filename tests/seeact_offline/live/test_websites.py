@@ -16,9 +16,8 @@ from seeact_offline.cli.browse import _ask_verdict
 from seeact_offline.live.episodes import Episode
 from seeact_offline.live.running import LiveRun, browse
 from seeact_offline.recorder.browser import CLOCK
-from seeact_offline.recorder.browser_options import BrowserOptions, environment_proxy
-from seeact_offline.recorder.origins import REACHES_ALL
-from seeact_offline.recorder.published_tasks import load_tasks
+from seeact_offline.recorder.origins import REACHES_ALL, BrowserOptions, environment_proxy
+from seeact_offline.recorder.script import load_tasks
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.watch import Watch

@@ -11,13 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from seeact_offline.agents.gui_agent import AgentGrounding
 from seeact_offline.models import ModelOptions, find_model
 from seeact_offline.models.hf_loading import LoadingOptions, load_processor
 from seeact_offline.models.hf_prompts import Prompt, PromptEncoder, Turn
 from seeact_offline.records import ModelSpecError
-from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.groundings import open_strategy
 from tests.tiny_models import QWEN_PICTURES, save_blip2, save_llama, save_llava, save_t5
 
 
@@ -56,13 +53,6 @@ def test_the_place_of_a_picture_is_never_meant(tmp_path: Path) -> None:
     made = encoder(save_llava(tmp_path / "llava"), "image-text")
     picture = Image.new("RGB", (32, 32))
     assert shown(made, Turn("user", "See <image>: <|user|>", picture, ())).count("<image>") == 1
-
-
-def test_an_agents_prompt_keeps_its_own_tokens() -> None:
-    for agent, token in (("uitars", "<|box_start|>"), ("qwen2.5-vl", "<tool_call>")):
-        grounding = open_strategy(EvalConfig(agent=agent)).grounding
-        assert isinstance(grounding, AgentGrounding)
-        assert token in grounding._pack.turn1
 
 
 # --- questions that are cut ---

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections import Counter, defaultdict
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from seeact_offline.models import ModelOptions, Price
 from seeact_offline.models.budget import Budget
-from seeact_offline.models.failures import HINTS, Failure, of_status
+from seeact_offline.models.failures import HINTS, RETRIES, STOPPING, Failure, of_status
 from seeact_offline.models.openai import OpenAIModel
 from seeact_offline.models.servers import Row, rows
 from seeact_offline.records import CallError, Completion, ImageFormat, Message
@@ -252,22 +253,51 @@ def test_no_two_rows_claim_the_same() -> None:
     assert [claim for claim, count in claims.items() if count > 1] == []
 
 
+HELPS = {
+    "truncated": "a higher `--max-tokens`",
+    "auth_failed": "the right key",
+    "at_limit": "waiting, or another plan",
+    "no_quota": "credit",
+    "no_such_model": "the right `--model` and `--base-url`",
+    "rate_limited": "`--rpm`, `--tpm`",
+}
+"""What a user can do, where no hint says it."""
+
+
 def test_the_table_of_servers_md_is_made_from_the_rows() -> None:
     """`python -m tests.seeact_offline.models.test_servers_table` writes it anew."""
-    assert (DOCS / "servers.md").read_text(encoding="utf-8").endswith(table())
+    text = (DOCS / "servers.md").read_text(encoding="utf-8")
+    assert f"\n{table()}\n" in text
+    assert f" {len(rows())} codes" in text
 
 
 def table() -> str:
-    """Rows of one meaning, provider, status and source in one line."""
-    lines = ["| it is | server | status | what is seen | source |", "|---|---|---|---|---|"]
-    joined: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    """One line for each meaning: how many rows have it, how they look, and what comes of it."""
+    lines = ["| it is | rows | for example | asked again | what helps |", "|---|---|---|---|---|"]
+    by_meaning: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows():
-        means = f"without {row.hint}" if row.means == "otherwise" else ", ".join(filter(None, (row.means, row.hint)))
-        seen = " and ".join(map(code, filter(None, (row.code, row.phrase)))) or "nothing else"
-        joined[means, row.provider, row.status.replace(" ", ", ") or "any", row.source].append(seen)
-    for (means, provider, status, source), seen in joined.items():
-        lines.append(f"| {means} | {provider} | {status} | {'; '.join(seen)} | {source} |")
+        by_meaning[row.means, row.hint].append(row)
+    for (means, hint), alike in by_meaning.items():
+        name = f"refuses {hint}" if means == "otherwise" else ": ".join(filter(None, (means, hint)))
+        codes = [row.code for row in alike if row.code and not row.phrase]
+        phrases = [row.phrase for row in alike if row.phrase and not row.code]
+        seen = ", ".join(map(code, codes[:1] + phrases[:1] or [alike[0].status]))
+        helps = HINTS.get(hint) or HELPS.get(means, "")
+        lines.append(f"| {name} | {len(alike)} | {seen} | {asked_again(means)} | {helps} |")
     return "\n".join(lines) + "\n"
+
+
+def asked_again(means: str) -> str:
+    if means == "otherwise":
+        return "without it"
+    if means == "at_limit":
+        return "after a pause of at most a minute; else the run stops"
+    if means in ("forbidden", "no_such_model"):
+        return "no; the run stops if it has no answer yet"
+    if means in STOPPING:
+        return "no: the run stops"
+    times = RETRIES.get(means, 0)
+    return "no" if times == 0 else "until `--max-wait`" if math.isinf(times) else f"{times} times"
 
 
 def code(text: str) -> str:
@@ -276,5 +306,5 @@ def code(text: str) -> str:
 
 if __name__ == "__main__":
     page = DOCS / "servers.md"
-    text = page.read_text(encoding="utf-8")
-    page.write_text(text[: text.rindex("\n| it is |") + 1] + table(), encoding="utf-8")
+    before, header, rest = page.read_text(encoding="utf-8").partition("| it is |")
+    page.write_text(before + table() + rest[rest.index("\n\n") + 1 :], encoding="utf-8")

@@ -10,16 +10,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-import torch
-from safetensors.torch import load_file
 
 import seeact_offline as so
 from seeact_offline.ranking import LiveScores, ScoreRow, open_ranker, parts_of, read_scores, write_scores
 from seeact_offline.ranking.rankers import FileRanker, FusedRanker, StepRanker, TextRanker
 from seeact_offline.ranking.stage import RankConfig
 from seeact_offline.records import Candidate, InputError, Operation, RowError, ScoreFileError, Step, StepKey
-from seeact_offline.runs.estimate import dry_run
+from seeact_offline.results.estimate import dry_run
 from tests.hub_server import HubServer
+from tests.lazily import safetensors_torch, torch
 from tests.pages import synthetic_rows, write_parquet
 from tests.ranker.test_cross_encoder import make_checkpoint
 
@@ -145,7 +144,7 @@ def test_a_checkpoint_of_the_hub_is_used_at_its_commit_also_offline(
 ) -> None:
     folder = make_checkpoint(tmp_path / "checkpoint")
     if weights != "model.safetensors":
-        torch.save(load_file(folder / "model.safetensors"), folder / weights)
+        torch.save(safetensors_torch.load_file(folder / "model.safetensors"), folder / weights)
         (folder / "model.safetensors").unlink()
     content = {path.name: path.read_bytes() for path in folder.iterdir()}
     old = hub.publish("models", "owner/ranker", content)

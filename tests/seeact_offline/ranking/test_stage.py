@@ -244,7 +244,10 @@ def test_two_runs_at_once_rank_one_after_the_other(data: Path, held: FileLock, r
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TEST_SPLITS)
+@pytest.mark.parametrize(
+    "name",
+    ["cross_task", *(pytest.param(name, marks=pytest.mark.nightly) for name in TEST_SPLITS if name != "cross_task")],
+)
 def test_the_sample_brings_the_scores_of_its_test_splits(name: str, ranker: Counted) -> None:
     """A first run once spent most of its time on ranking what never changes."""
     split = open_split("sample", name)

@@ -363,12 +363,6 @@ def test_the_page_after_the_last_action_is_in_the_last_row_alone(recorder, tmp_p
     assert len(set(ids)) == 1
 
 
-def test_only_the_columns_asked_for_are_written(recorder, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(recorder, "_options", RecordOptions(picture="png", columns=("page_state", "check")))
-    (record,) = recorder.record(load_script(write_script(tmp_path, STEPS[:1]))[0])
-    assert list(record.recorded) == ["page_state", "check"]
-
-
 def test_the_hubs_columns_are_unchanged_for_datasets(records, tmp_path) -> None:
     import datasets
 

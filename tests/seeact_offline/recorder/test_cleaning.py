@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from seeact_offline.pages.dom import Page
 from seeact_offline.recorder.cleaning import Node, clean, cleaned_html, icon_words, raw_html
-from seeact_offline.recorder.snapshot import snapshot_tree
+from seeact_offline.recorder.observing import snapshot_tree
 from seeact_offline.records import Box, StepError
 
 PAGE = Box(0, 0, 1280, 2000)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from seeact_offline.recorder.few_colours import in_few_colours
+from seeact_offline.recorder.recording import in_few_colours
 
 Colour = tuple[int, int, int]
 colours = st.tuples(*[st.integers(0, 31).map(lambda step: 8 * step)] * 3)

@@ -12,7 +12,7 @@ import pytest
 from seeact_offline.dataset import load_steps
 from seeact_offline.dataset.writing import ElementRecord, StepRecord
 from seeact_offline.recorder import RecordFailed, RecordOptions, load_script
-from seeact_offline.recorder.recording_folder import PARTIAL
+from seeact_offline.recorder.recording import PARTIAL
 from seeact_offline.recorder.script import TaskScript
 from seeact_offline.records import Box, Operation, StepError
 from seeact_offline.sample import SITES

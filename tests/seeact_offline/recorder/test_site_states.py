@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seeact_offline.recorder.sample_building import site_names, site_tasks
-from seeact_offline.recorder.script import load_script
-from seeact_offline.recorder.site_states import Free, changes, flatten
+from seeact_offline.recorder.script import Free, changes, flatten, load_script
 from seeact_offline.sample import SITES
 from tests.reference.site_states import differ
 

@@ -24,7 +24,7 @@ from seeact_offline.ranking.rankers import TextRanker
 from seeact_offline.records import CallError, Completion, Model, Request, RowError, Step, Summary, Usage
 from seeact_offline.runs.ask import StepAnswer, ask_step
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.groundings import open_strategy
+from seeact_offline.runs.strategy_opening import open_strategy
 from seeact_offline.scoring.protocols import PROTOCOLS
 from seeact_offline.scoring.step_scores import summarise
 from tests.pages import synthetic_rows, write_parquet

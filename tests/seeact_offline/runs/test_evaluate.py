@@ -25,8 +25,8 @@ from seeact_offline.records import (
     ModelStopped,
     Request,
 )
+from seeact_offline.results.recompute import rescore
 from seeact_offline.runs.folder import RunFolder
-from seeact_offline.runs.rescoring import rescore
 from seeact_offline.runs.watch import Watch
 from tests.pages import synthetic_rows
 from tests.seeact_offline.conftest import RESULT_FILES, Cli, Sample, cli, contents, make_sample
@@ -491,7 +491,7 @@ def test_help_says_what_evaluate_does(repo: Path) -> None:
     code = "import seeact_offline as so; help(so.evaluate); help(so.EvalConfig)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=repo, check=True)
     assert "as the command `eval` does" in done.stdout
-    for shown in ("grounding: 'str' = 'choice'", "limit: 'int | None' = None", "marks: Any = None"):
+    for shown in ("grounding: 'str' = 'choice'", "limit: 'int | None' = None", "\n    top_k: number of candidates"):
         assert shown in done.stdout
 
 

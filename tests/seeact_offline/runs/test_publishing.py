@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from huggingface_hub import parse_eval_result_entries
 
 import seeact_offline as so
 from seeact_offline.records import InputError
 from seeact_offline.runs.publishing import STEP_FIELDS
 from seeact_offline.sample import DATA
+from tests.lazily import huggingface_hub
 from tests.pages import synthetic_rows
 from tests.seeact_offline.conftest import make_sample
 
@@ -37,7 +37,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> so.Run:
 def test_the_hubs_own_reader_reads_the_entries(run: so.Run, tmp_path: Path) -> None:
     made = run.export(tmp_path, HUB_ID)
     assert made.entries == tmp_path / ".eval_results" / "seeact-offline.yaml"
-    entries = parse_eval_result_entries(yaml.safe_load(made.entries.read_text()))
+    entries = huggingface_hub.parse_eval_result_entries(yaml.safe_load(made.entries.read_text()))
     found = {entry.task_id: entry for entry in entries}
     entry = found["cross_task/operation_f1"]
     assert {entry.dataset_id for entry in entries} == {HUB_ID}

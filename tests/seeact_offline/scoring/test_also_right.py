@@ -12,10 +12,10 @@ import pytest
 import seeact_offline as so
 from seeact_offline.cli import main
 from seeact_offline.records import Box, InputError, Operation, OtherAnswer, Prediction, StepKey, Truth
+from seeact_offline.results.recompute import rescore
+from seeact_offline.results.verifying import verify
 from seeact_offline.runs.folder import read_target, target_line
-from seeact_offline.runs.rescoring import rescore
 from seeact_offline.runs.run import Run
-from seeact_offline.runs.verifying import verify
 from seeact_offline.scoring.also_right import read_also_right, second_figure
 from seeact_offline.scoring.answers import Answers
 from seeact_offline.scoring.protocols import find_protocol

@@ -10,7 +10,7 @@ import pytest
 
 import seeact_offline as so
 from seeact_offline.records import InputError, Prediction, Reply, StepKey, StepScore
-from seeact_offline.runs.rescoring import rescore
+from seeact_offline.results.recompute import rescore
 from seeact_offline.scoring.human_causes import (
     AnswerId,
     HumanCause,

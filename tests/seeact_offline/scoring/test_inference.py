@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy import special, stats
 
 from seeact_offline.scoring import aggregate, inference
+from tests.lazily import special, stats
 from tests.reference import paired
 from tests.reference import statistics as reference
 

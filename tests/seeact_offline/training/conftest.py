@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from seeact_offline.dataset import Split, open_split
-from seeact_offline.training.small_bases import SmallBase, train_tokenizer
+from seeact_offline.training.bases import train_tokenizer
+from seeact_offline.training.recipe import SmallBase
 from tests.pages import synthetic_rows, write_parquet
 
 SHAPE = SmallBase(vocab_size=600, d_model=16, d_kv=8, d_ff=32, heads=2, encoder_layers=1, decoder_layers=1)

@@ -6,12 +6,13 @@ import sys
 from typing import Any
 
 import numpy as np
-import torch
-import transformers
 
 
 def logits_of(folder: str) -> Any:
     """Opens the folder in float32."""
+    import torch
+    import transformers
+
     config = transformers.AutoConfig.from_pretrained(folder)
     kind = getattr(transformers, config.architectures[0])
     return logits(kind.from_pretrained(folder, dtype=torch.float32))
@@ -19,6 +20,8 @@ def logits_of(folder: str) -> Any:
 
 def logits(model: Any) -> Any:
     """Asks with the same tokens each time, and with a picture where the model sees it."""
+    import torch
+
     config, inputs = model.config, {"input_ids": torch.arange(60)[None] + 20}
     if hasattr(config, "vision_config"):
         side = config.vision_config.image_size

@@ -13,10 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from peft import PeftModel
 from PIL import Image, ImageChops
-from safetensors.torch import load_file
 
 from seeact_offline.dataset import load_steps, open_split
 from seeact_offline.grounding import MAX_SIDE
@@ -27,12 +24,21 @@ from seeact_offline.records import PNG, Completion, ImageFormat, InputError, Mes
 from seeact_offline.training import bases
 from seeact_offline.training.baseline import FineTuning
 from seeact_offline.training.blip2 import BASELINE, Blip2, Collator, open_blip2, vision_tokens
+from seeact_offline.training.flan_t5 import IGNORED
 from seeact_offline.training.mindact_rows import MultiChoice
-from seeact_offline.training.page_pictures import PagePictures, Pictures, Span, kept_pictures, span_of
 from seeact_offline.training.recipe import Recipe, Running
-from seeact_offline.training.trainer import IGNORED, save_model
-from seeact_offline.training.training_rows import parts_of, prepare
+from seeact_offline.training.trainer import save_model
+from seeact_offline.training.training_rows import (
+    PagePictures,
+    Pictures,
+    Span,
+    kept_pictures,
+    parts_of,
+    prepare,
+    span_of,
+)
 from seeact_offline.training.tuning import FineTuningResult, fine_tune
+from tests.lazily import peft, safetensors_torch, torch
 from tests.seeact_offline.training.conftest import of_card, write_dataset
 from tests.seeact_offline.training.conftest import rows_of as rows_of_split
 from tests.seeact_offline.training.test_flan_t5 import Killed, KilledAt
@@ -337,14 +343,14 @@ def test_with_lora_only_matrices_beside_the_language_part_are_trained(
         Running(gradient_checkpointing=True, attention="eager", threads=1),
     )
     out = fine_tune(asked(base, dataset, tmp_path, recipe=recipe, running=running)).folder
-    adapter = load_file(out / "adapter" / "adapter_model.safetensors")
+    adapter = safetensors_torch.load_file(out / "adapter" / "adapter_model.safetensors")
     assert all(weights.abs().max() > 0 for weights in adapter.values())
     before, after = (open_blip2(folder, side=48, dtype=dtype).model.state_dict() for folder in (base, out))
     changed = [name for name, weights in before.items() if not torch.equal(after[name], weights)]
     assert len(changed) == len(adapter) // 2
     assert all(name.startswith("language_model.") for name in changed)
     # weights that were quantised in training are loaded anew to be merged: the same sums
-    again = PeftModel.from_pretrained(open_blip2(base, side=48, dtype=dtype).model, out / "adapter")
+    again = peft.PeftModel.from_pretrained(open_blip2(base, side=48, dtype=dtype).model, out / "adapter")
     save_model(again, tmp_path / "again", reload=lambda: open_blip2(base, side=48, dtype=dtype).model)
     assert (tmp_path / "again" / "model.safetensors").read_bytes() == (out / "model.safetensors").read_bytes()
 

@@ -24,16 +24,9 @@ def parsed(words: str) -> argparse.Namespace:
 
 
 def test_what_is_left_out_is_as_published() -> None:
-    args = parsed("")
-    assert (finetune.fine_tuning_of(args).resolved_recipe, finetune.fine_tuning_of(args).running) == (
-        Recipe(),
-        Running(),
-    )
-    assert (finetune.fine_tuning_of(args).resolved_base, args.split, args.evaluate) == (
-        "google/flan-t5-base",
-        "train",
-        TEST_SPLITS,
-    )
+    asked = finetune.fine_tuning_of(parsed(""))
+    assert (asked.resolved_recipe, asked.running) == (Recipe(), Running())
+    assert (asked.resolved_base, asked.split, asked.evaluate) == ("google/flan-t5-base", "train", TEST_SPLITS)
 
 
 def test_small_has_its_own_learning_rate() -> None:
@@ -147,16 +140,8 @@ def test_bad_input_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture
     ("words", "missing", "sentence"),
     [
         ("--quantised", (), "--quantised needs --lora, as 4-bit weights are not trained themselves"),
-        (
-            "--quantised --lora 8",
-            ("bitsandbytes",),
-            "--quantised needs the package bitsandbytes: run ",
-        ),
-        (
-            "--quantised --lora 8",
-            (),
-            "--quantised needs a GPU of CUDA, and torch sees none",
-        ),
+        ("--quantised --lora 8", ("bitsandbytes",), "--quantised needs the package bitsandbytes: run "),
+        ("--quantised --lora 8", (), "--quantised needs a GPU of CUDA, and torch sees none"),
     ],
 )
 def test_weights_in_4_bits_need_lora_bitsandbytes_and_a_gpu_before_anything_is_prepared(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from seeact_offline.training.curve import HELD_OUT, LOSS, learning_curve_png
+from seeact_offline.training.card import ASIDE, LOSS, learning_curve_png
 
 pytest.importorskip("matplotlib")
 
@@ -26,7 +26,7 @@ def has(picture: np.ndarray, colour: str) -> bool:
     return bool((picture == wanted).all(axis=-1).any())
 
 
-@pytest.mark.parametrize(("entry", "colour"), [({"step": 5, "loss": 3.0}, LOSS), (SHARE, HELD_OUT)])
+@pytest.mark.parametrize(("entry", "colour"), [({"step": 5, "loss": 3.0}, LOSS), (SHARE, ASIDE)])
 def test_a_single_point_is_seen(entry: Entry, colour: str) -> None:
     picture = pixels([entry])
     # below the legend

@@ -16,8 +16,7 @@ from seeact_offline.models.budget import Ledger
 from seeact_offline.records import Completion, InputError, Message, ModelStopped, Request, StepKey, Usage
 from seeact_offline.runs.watch import Watch
 from seeact_offline.training.attempts import Attempt, _tasks_of_hard_websites
-from seeact_offline.training.cycles import Improvement, _Improving
-from seeact_offline.training.improve_settings import ImproveConfig
+from seeact_offline.training.cycles import ImproveConfig, Improvement, _Improving
 from seeact_offline.trajectories.dialogue_files import read_dialogues
 from seeact_offline.web_agents.systems import THOUGHT
 from tests.pages import synthetic_rows
@@ -338,7 +337,7 @@ def test_what_the_judge_costs_is_limited_over_all_cycles_and_more_money_resumes(
         ({"max_cost": 1.0}, "`max_cost` needs `judge`, whose calls cost money"),
         ({"price": "1,1"}, "`price` needs `judge`, whose calls cost money"),
         ({"judge": strict, "max_cost": 1.0}, "`max_cost` needs a `price`, or a model that reports what its calls cost"),
-        ({"judge": strict, "max_cost": -1.0}, "max_cost: expected a number of at least 0, got -1.0"),
+        ({"judge": strict, "max_cost": -1.0}, "max_cost: expected a number above 0, got -1.0"),
         ({"judge": strict, "price": "one"}, "price: expected "),
     ],
 )  # fmt: skip
@@ -415,7 +414,7 @@ def test_test_tasks_and_their_websites_never_enter(right: Mapping[StepKey, str],
     ("options", "message"),
     [
         ({"model": "openai/gpt-4o", "train": None}, "model: expected hf/REPO_OR_DIR, whose weights can be trained"),
-        ({"attempts": 0}, "attempts: expected a number of at least 1"),
+        ({"attempts": 0}, "attempts: expected a whole number of at least 1"),
         ({"evaluate": ("train",)}, "evaluate: expected some of"),
     ],
 )

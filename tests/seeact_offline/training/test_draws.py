@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seeact_offline.records import Candidate, InputError, Operation, Step, StepKey
-from seeact_offline.training.draws import Pool, draw, pool_of
+from seeact_offline.training.mindact_rows import Pool, draw, pool_of
 from seeact_offline.training.recipe import HARD_SHARE, Recipe, Running
 
 WRONG = tuple(f"w{n}" for n in range(40))

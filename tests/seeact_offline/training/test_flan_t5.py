@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -25,10 +24,9 @@ from seeact_offline.runs.watch import Watch
 from seeact_offline.training import checks, trainer, tuning, vlm
 from seeact_offline.training.baseline import FineTuning
 from seeact_offline.training.card import SAMPLE
-from seeact_offline.training.draws import HELD_OUT
+from seeact_offline.training.flan_t5 import multichoice_accuracy
 from seeact_offline.training.recipe import Recipe, Running
-from seeact_offline.training.trainer import multichoice_accuracy
-from seeact_offline.training.training_rows import EpochRows
+from seeact_offline.training.training_rows import HELD_OUT, EpochRows
 from seeact_offline.training.tuning import FineTuningResult, fine_tune
 from tests import tiny_models
 from tests.conftest import REPO
@@ -115,21 +113,10 @@ def test_held_out_tasks_are_asked_about_while_it_goes_on(tuned: FineTuningResult
     assert all(0 <= entry["eval_answer_accuracy"] <= entry["eval_letter_accuracy"] <= 1 for entry in found)
 
 
-def test_progress_tells_the_loss_and_the_answers_to_questions_held_out(dataset: Path, tmp_path: Path) -> None:
-    watch = KilledAt(7)
-    with pytest.raises(Killed):
-        fine_tune(asked(dataset, tmp_path / "out"), watch)
-    assert watch.figures[1].startswith("loss ")
-    # asked about at the fifth step
-    assert "held out: right option " in watch.figures[-1]
-    with pytest.raises(InputError, match="to `resume`; the same command without it begins"):
-        fine_tune(asked(dataset, tmp_path / "none", resume=True))
-
-
 def test_as_many_questions_at_once_as_fit_in_memory_leave_the_same_weights(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recipe, whole, tried = dataclasses.replace(RECIPE, epochs=1, draws=2, batch=4), trainer.train, []
+    whole, tried = trainer.train, []
 
     def short_of_memory(made: Any, *given: Any) -> Any:
         tried.append((made.args.per_device_train_batch_size, made.args.gradient_accumulation_steps))
@@ -137,22 +124,25 @@ def test_as_many_questions_at_once_as_fit_in_memory_leave_the_same_weights(
             raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
         return whole(made, *given)
 
-    single = asked(dataset, tmp_path / "single", recipe=recipe, running=dataclasses.replace(RUNNING, per_device=1))
-    fine_tune(single)
+    usual = short_asked(dataset, tmp_path / "found", batch=4)
+    single = dataclasses.replace(usual.running, per_device=1)
+    fine_tune(dataclasses.replace(usual, out=tmp_path / "single", running=single))
     monkeypatch.setattr(tuning, "train", short_of_memory)
-    fine_tune(asked(dataset, tmp_path / "found", recipe=recipe))
+    fine_tune(usual)
     assert tried == [(4, 1), (2, 2), (1, 4)]
     assert weights(tmp_path / "found") == weights(tmp_path / "single")
 
 
-def test_a_training_that_is_stopped_says_what_is_saved(tmp_path: Path) -> None:
+def test_a_training_that_is_stopped_says_what_is_saved_to_its_end(tmp_path: Path) -> None:
     assert "nothing of the training is saved" in _stopped(tmp_path)
-    checkpoint = tmp_path / trainer.CHECKPOINTS / "checkpoint-5"
-    checkpoint.mkdir(parents=True)
-    assert "nothing of the training is saved" in _stopped(tmp_path)
-    (checkpoint / trainer.STATE).write_text("{}")
-    save_file({"weight": np.zeros(1)}, checkpoint / "model.safetensors")
-    assert f"{checkpoint} is saved" in _stopped(tmp_path)
+    checkpoints = tmp_path / trainer.CHECKPOINTS
+    for number, state in ((4, "{}"), (5, "{}"), (10, '{"epoch": 1.')):
+        (checkpoints / f"checkpoint-{number}").mkdir(parents=True)
+        (checkpoints / f"checkpoint-{number}" / trainer.STATE).write_text(state)
+        # a state alone is no checkpoint
+        assert f"checkpoint-{number}" not in _stopped(tmp_path)
+        save_file({"weight": np.zeros(1)}, checkpoints / f"checkpoint-{number}" / "model.safetensors")
+    assert f"{checkpoints / 'checkpoint-5'} is saved" in _stopped(tmp_path)
 
 
 def test_the_full_elimination_ends_it_and_is_a_run_like_any_other(tuned: FineTuningResult) -> None:
@@ -183,7 +173,9 @@ def test_nothing_pickled_lies_in_the_folder_that_is_published(tuned: FineTuningR
     assert not [path.name for path in tuned.folder.iterdir() if path.suffix in (".bin", ".pt", ".pth")]
 
 
-@pytest.mark.parametrize("changes", [{"seed": 1}, {"group_by_length": True}], ids=str)
+@pytest.mark.parametrize(
+    "changes", [pytest.param({"seed": 1}, marks=pytest.mark.nightly), {"group_by_length": True}], ids=str
+)
 def test_another_seed_and_other_batches_give_other_weights(
     short: FineTuningResult, dataset: Path, tmp_path: Path, changes: dict[str, Any]
 ) -> None:
@@ -200,6 +192,8 @@ class Resumed(NamedTuple):
     """Each epoch that was begun, until it was ended."""
     epochs_after: list[int]
     result: FineTuningResult
+    figures: list[str]
+    """What was told of it, until it was ended."""
 
 
 @pytest.fixture(
@@ -214,10 +208,10 @@ def resumed(request: pytest.FixtureRequest, dataset: Path, tmp_path_factory: pyt
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(EpochRows, "begin_epoch", lambda rows, epoch: (begun.append(epoch), really(rows, epoch))[1])
         with pytest.raises(Killed):
-            fine_tune(asked(dataset, out), KilledAt(request.param))
+            fine_tune(asked(dataset, out), watch := KilledAt(request.param))
         checkpoint, epochs = trainer.last_checkpoint(out), list(begun)
         result = fine_tune(asked(dataset, out, resume=True))
-    return Resumed(request.param, checkpoint, epochs, begun[len(epochs) :], result)
+    return Resumed(request.param, checkpoint, epochs, begun[len(epochs) :], result, watch.figures)
 
 
 def test_a_training_that_was_ended_goes_on_to_the_same_weights(tuned: FineTuningResult, resumed: Resumed) -> None:
@@ -225,6 +219,12 @@ def test_a_training_that_was_ended_goes_on_to_the_same_weights(tuned: FineTuning
     assert resumed.checkpoint.name == f"checkpoint-{resumed.step // 5 * 5}"
     assert weights(resumed.result.folder) == weights(tuned.folder)
     assert losses(resumed.result.history) == losses(tuned.history)
+
+
+def test_progress_tells_the_loss_and_the_answers_to_questions_held_out(resumed: Resumed) -> None:
+    assert resumed.figures[1].startswith("loss ")
+    # asked about at the fifth step
+    assert "held out: right option " in resumed.figures[6]
 
 
 def test_each_epoch_has_its_own_questions_also_where_a_training_goes_on(resumed: Resumed) -> None:
@@ -275,16 +275,6 @@ def test_a_step_is_the_same_however_few_questions_fit_at_once(dataset: Path, tmp
     assert max(abs(at_once[name] - one_by_one[name]).max() for name in at_once) < 1e-4
 
 
-def test_a_checkpoint_that_was_not_written_to_its_end_is_passed_over(dataset: Path, tmp_path: Path) -> None:
-    with pytest.raises(Killed):
-        fine_tune(asked(dataset, tmp_path), KilledAt(12))
-    shutil.copytree(tmp_path / "checkpoints" / "checkpoint-10", tmp_path / "checkpoints" / "checkpoint-11")
-    (tmp_path / "checkpoints" / "checkpoint-11" / "trainer_state.json").write_text('{"epoch": 1.')
-    begun = trainer.last_checkpoint(tmp_path)
-    assert begun is not None
-    assert begun.name == "checkpoint-10"
-
-
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
@@ -322,7 +312,7 @@ def test_a_training_that_was_killed_before_its_first_checkpoint_begins_again(
     ("part", "done", "again"),
     [
         ("model.safetensors", 0, "without `resume` begins anew"),
-        ("optimizer.pt", 7, "with `resume` continues from checkpoint-5"),
+        ("optimizer.pt", 2, "with `resume` continues from checkpoint-1"),
     ],
 )
 def test_a_disk_without_room_for_a_checkpoint_is_one_sentence(
@@ -330,16 +320,18 @@ def test_a_disk_without_room_for_a_checkpoint_is_one_sentence(
 ) -> None:
     """A limit on files fails as a full disk does. safetensors and torch tell of it in their own ways."""
     base, out = tiny_models.save_t5(tmp_path / "base"), tmp_path / "out"
+    each_step = dataclasses.replace(RUNNING, save_every=1)
+    options: dict[str, Any] = {"base": str(base), "recipe": SHORT, "running": each_step}
     if done:
         with pytest.raises(Killed):
-            fine_tune(asked(dataset, out, base=str(base)), KilledAt(done))
+            fine_tune(asked(dataset, out, **options), KilledAt(done))
     size = (base / "model.safetensors").stat().st_size
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     # the optimizer's state is twice the weights
     resource.setrlimit(resource.RLIMIT_FSIZE, (size - 100 if part == "model.safetensors" else size * 3 // 2, limits[1]))
     try:
         with pytest.raises(InputError) as caught:
-            fine_tune(asked(dataset, out, base=str(base), resume=bool(done)))
+            fine_tune(asked(dataset, out, **options, resume=bool(done)))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     place, rest = str(caught.value).split(" cannot be written: ")
@@ -348,13 +340,12 @@ def test_a_disk_without_room_for_a_checkpoint_is_one_sentence(
 
 
 def test_a_corrected_mistake_begins_anew_in_a_folder_without_a_checkpoint(
-    tuned: FineTuningResult, dataset: Path, tmp_path: Path
+    short: FineTuningResult, dataset: Path, tmp_path: Path
 ) -> None:
-    wrong = dataclasses.replace(RECIPE, learning_rate=1.0, draws=2)
     with pytest.raises(Killed):
-        fine_tune(asked(dataset, tmp_path / "out", recipe=wrong), KilledAt(2))
-    fine_tune(asked(dataset, tmp_path / "out"))
-    assert weights(tmp_path / "out") == weights(tuned.folder)
+        fine_tune(short_asked(dataset, tmp_path / "out", learning_rate=1.0, draws=2), KilledAt(2))
+    fine_tune(short_asked(dataset, tmp_path / "out"))
+    assert weights(tmp_path / "out") == weights(short.folder)
 
 
 def test_nothing_to_go_on_from_is_refused(dataset: Path, tmp_path: Path) -> None:

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from safetensors.torch import load_file
 
 import seeact_offline as so
 from seeact_offline.dataset import open_split
@@ -27,8 +25,9 @@ from seeact_offline.training.recipe import Running
 from seeact_offline.training.training_rows import parts_of
 from seeact_offline.training.tuning import fine_tune
 from seeact_offline.training.vlm import checked_template
-from seeact_offline.training.web_agent_tuning import BASELINE, DialogueConversations, DialogueRows
+from seeact_offline.training.web_agent_tuning import BASELINE, DialogueRows, shown_dialogues
 from seeact_offline.trajectories.dialogue_files import Dialogue, write_dialogues
+from tests.lazily import safetensors_torch, torch
 from tests.pages import Stored, picture
 from tests.seeact_offline.training.conftest import write_dataset
 from tests.tiny_models import save_llava
@@ -38,7 +37,7 @@ RUNNING = Running(log_every=1, save_every=2, threads=1, per_device=2)
 
 pytestmark = [
     pytest.mark.slow,
-    # five trainings, of seconds each where nothing else runs
+    # three trainings, of seconds each where nothing else runs
     pytest.mark.timeout(600),
     # trl 1.16.0 asks by the old name
     pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning"),
@@ -60,7 +59,7 @@ async def lenient(messages: Sequence[Message]) -> str:
 
 
 def improved(out: Path, dataset: Path, base: Path, watch: Watch | None = None, **options: Any) -> Improvement:
-    usual = {"cycles": 2, "limit": 1, "evaluate": (), "together": 1, "recipe": RECIPE, "running": RUNNING}
+    usual = {"cycles": 1, "limit": 1, "evaluate": (), "together": 1, "recipe": RECIPE, "running": RUNNING}
     judged = {"judge": lenient, "model": f"hf/{base}"}
     return so.improve(**{**usual, **judged, "out": out, "dataset": dataset, "watch": watch, **options})
 
@@ -90,8 +89,8 @@ def whole(dataset: Path, base: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 
 def test_each_cycle_starts_from_the_last_weights_with_what_was_accepted(whole: Improvement) -> None:
-    weights = {(whole.path / f"cycle-{n}" / "model" / "model.safetensors").read_bytes() for n in range(3)}
-    assert len(weights) == 3
+    weights = {(whole.path / f"cycle-{n}" / "model" / "model.safetensors").read_bytes() for n in range(2)}
+    assert len(weights) == 2
     for number, cycle in enumerate(whole.results["cycles"][1:], 1):
         n_accepted = cycle["exploration"]["accepted_turns"]
         record = json.loads((whole.path / f"cycle-{number}" / "model" / "training" / "record.json").read_text())
@@ -110,7 +109,7 @@ def test_cycles_that_were_ended_in_a_training_leave_the_same_weights(
     assert (tmp_path / "cycle-1" / "model" / "checkpoints").exists()
     assert not (tmp_path / "cycle-1" / "model" / "model.safetensors").exists()
     ended = improved(tmp_path, dataset, base)
-    for model in ("cycle-0/model", "cycle-1/model", "cycle-2/model", "cycle-2/control"):
+    for model in ("cycle-0/model", "cycle-1/model", "cycle-1/control"):
         one, other = (folder.path / model / "model.safetensors" for folder in (whole, ended))
         assert one.read_bytes() == other.read_bytes()
     assert ended.results == whole.results
@@ -140,9 +139,7 @@ def test_a_batch_is_what_hf_asks_followed_by_the_reply(base: Path, dataset: Path
     (batch_rows,) = [one.batch for part in parts_of(split) for one in DialogueRows((file,), 1).steps(part) if one.batch]
     row = batch_rows.to_pydict()
     processor = AutoProcessor.from_pretrained(base)
-    made = DialogueConversations(*checked_template(processor))(
-        {name: row[name] for name in ("dialogue", "answer", "images")}
-    )
+    made = shown_dialogues(checked_template(processor), row)
     batch = DataCollatorForVisionLanguageModeling(processor, completion_only_loss=True)(
         [{name: column[0] for name, column in made.items()}]
     )
@@ -174,7 +171,7 @@ def test_all_weights_can_be_trained(base: Path, dataset: Path, tmp_path: Path) -
         evaluate=(),
     )
     assert fine_tune(asked).made.steps == 1
-    before, after = (load_file(folder / "model.safetensors") for folder in (base, tmp_path / "model"))
+    before, after = (safetensors_torch.load_file(folder / "model.safetensors") for folder in (base, tmp_path / "model"))
     # no picture is shown, so that the vision part has nothing to learn from
     assert not any(torch.equal(before[name], after[name]) for name in before if name.startswith("language_model"))
 

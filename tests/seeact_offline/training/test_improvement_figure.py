@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seeact_offline.training.improvement_figure import draw_improvement
+from seeact_offline.training.improvement_report import draw_improvement
 
 
 def test_a_picture_of_improvement_says_what_it_is_of() -> None:

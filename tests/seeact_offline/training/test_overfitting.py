@@ -10,8 +10,7 @@ import pytest
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.training.baseline import FineTuning, find_baseline
-from seeact_offline.training.recipe import Recipe, Running
-from seeact_offline.training.small_bases import SmallBase
+from seeact_offline.training.recipe import Recipe, Running, SmallBase
 from seeact_offline.training.tuning import fine_tune
 from tests.pages import synthetic_rows, write_parquet
 

@@ -10,10 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-import torch
-from peft import LoraConfig, get_peft_model
 from safetensors.numpy import load_file
-from transformers import AutoModelForImageTextToText
 
 from seeact_offline.models.hf_folder import find_parts
 from seeact_offline.models.hf_loading import LoadingOptions, load_model
@@ -23,6 +20,7 @@ from seeact_offline.training.baseline import FineTuning
 from seeact_offline.training.recipe import Running
 from seeact_offline.training.trainer import save_model
 from seeact_offline.training.tuning import fine_tune
+from tests.lazily import peft, torch, transformers
 from tests.seeact_offline.training.in_processes import RECIPES
 from tests.seeact_offline.training.logits import __file__ as SCRIPT
 from tests.seeact_offline.training.logits import logits, logits_of
@@ -105,8 +103,8 @@ def test_an_adapter_of_a_base_that_training_changed_besides_names_none(trained: 
 @pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning")
 def test_weights_that_several_processes_held_are_saved_under_the_base_s_names(tmp_path: Path) -> None:
     base = as_on_hub(save_llava(tmp_path / "base"))
-    loaded = AutoModelForImageTextToText.from_pretrained(base)
-    model = get_peft_model(loaded, LoraConfig(r=4, target_modules="all-linear"))
+    loaded = transformers.AutoModelForImageTextToText.from_pretrained(base)
+    model = peft.get_peft_model(loaded, peft.LoraConfig(r=4, target_modules="all-linear"))
     save_model(model, tmp_path / "out", model.state_dict(), base_name=str(base))
     before, after = (load_file(folder / "model.safetensors") for folder in (base, tmp_path / "out"))
     assert after.keys() == before.keys()

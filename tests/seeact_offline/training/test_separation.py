@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import datasets
 import pytest
 
 from seeact_offline.dataset import open_split
 from seeact_offline.records import InputError
-from seeact_offline.training.separation import check_separate
+from seeact_offline.training.checks import check_separate
+from tests.lazily import datasets
 from tests.seeact_offline.training.conftest import rows_of, write_dataset
 
 

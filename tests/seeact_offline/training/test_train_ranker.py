@@ -21,10 +21,17 @@ from safetensors.numpy import load_file
 from seeact_offline.cli import main, train_ranker
 from seeact_offline.dataset import load_steps, open_split
 from seeact_offline.ranking import candidate_texts
-from seeact_offline.ranking.pair_groups import SMALL, SmallModel, TrainingSettings, to_group
+from seeact_offline.ranking.trainable import SmallModel
 from seeact_offline.records import Diverged, InputError
 from seeact_offline.training import ranker_tuning
-from seeact_offline.training.ranker_tuning import GroupTexts, RankerTraining, StoredGroups
+from seeact_offline.training.ranker_tuning import (
+    SMALL,
+    GroupTexts,
+    RankerTraining,
+    StoredGroups,
+    TrainingSettings,
+    to_group,
+)
 from seeact_offline.training.training_rows import parts_of, prepare
 from tests.conftest import REPO
 from tests.pages import write_jsonl
@@ -145,11 +152,11 @@ def test_a_training_that_diverges_saves_no_ranker_and_keeps_its_best_checkpoint(
     assert not (tmp_path / "out" / "model.safetensors").exists()
 
 
-def test_a_trained_ranker_ranks(commanded: Commanded, tmp_path: Path) -> None:
+def test_a_trained_ranker_ranks(commanded: Commanded, dataset: Path, tmp_path: Path) -> None:
     """Left to the published texts and types: nothing in its config asks for others."""
     config = json.loads((commanded.folder / "config.json").read_text())
     assert (config["model_type"], config["type_vocab_size"]) == ("deberta-v2", 2)
-    ranked = ["rank", "--split", "cross_task", "--limit", "1", "--ranker", str(commanded.folder)]
+    ranked = ["rank", "--dataset", str(dataset), "--split", "cross_task", "--ranker", str(commanded.folder)]
     assert main([*ranked, "--out", str(tmp_path / "scores.parquet")]) == 0
 
 
@@ -275,6 +282,7 @@ def cut(path: Path) -> None:
     ("part", "spoil"),
     [
         ("trainer_state.json", cut),
+        ("trainer_state.json", Path.unlink),
         ("model.safetensors", cut),
         ("model.safetensors", Path.unlink),
         ("optimizer.pt", cut),

@@ -16,11 +16,19 @@ from seeact_offline.prompting import PromptPack
 from seeact_offline.ranking import write_scores
 from seeact_offline.ranking.score_files import ScoreRow
 from seeact_offline.records import InputError, PromptError, ScoreFileError
-from seeact_offline.training.draws import HELD_OUT, Draw, draw, pool_of
-from seeact_offline.training.examples import Encoder, check_pack, check_tokenizer, example
-from seeact_offline.training.mindact_rows import MultiChoice
+from seeact_offline.training.mindact_rows import (
+    Draw,
+    Encoder,
+    MultiChoice,
+    check_pack,
+    check_tokenizer,
+    draw,
+    example,
+    pool_of,
+)
 from seeact_offline.training.recipe import Recipe
 from seeact_offline.training.training_rows import (
+    HELD_OUT,
     EpochRows,
     LengthGroupedOrder,
     RowCounts,

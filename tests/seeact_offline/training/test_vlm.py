@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from safetensors.torch import load_file
 
 from seeact_offline.dataset import Split
 from seeact_offline.models.hf_loading import LoadingOptions
@@ -20,11 +18,11 @@ from seeact_offline.runs import config as configs
 from seeact_offline.runs.questions import questions
 from seeact_offline.training import vlm
 from seeact_offline.training.baseline import FineTuning
-from seeact_offline.training.page_pictures import Pictures, kept_pictures
 from seeact_offline.training.recipe import Recipe, Running
-from seeact_offline.training.training_rows import parts_of
+from seeact_offline.training.training_rows import Pictures, kept_pictures, parts_of
 from seeact_offline.training.tuning import FineTuningResult, fine_tune
-from seeact_offline.training.vlm import ChoiceQuestions, conversations
+from seeact_offline.training.vlm import ChoiceQuestions, checked_template, shown_questions
+from tests.lazily import safetensors_torch, torch
 from tests.seeact_offline.training.conftest import of_card
 from tests.seeact_offline.training.test_flan_t5 import Killed, KilledAt
 from tests.tiny_models import CHAT, save_blip2, save_llama, save_llava
@@ -114,22 +112,21 @@ def test_a_step_at_fault_is_counted_and_left_out(maker: ChoiceQuestions, train_s
 # --- what a trainer is given ---
 
 
-def test_a_model_without_a_chat_template_is_refused(maker: ChoiceQuestions) -> None:
+def test_a_model_without_a_chat_template_is_refused() -> None:
     class Bare:
         chat_template = None
 
     with pytest.raises(InputError, match="chat template"):
-        conversations(Bare(), Pictures(maker.pictures))
+        checked_template(Bare())
 
 
-def test_a_template_that_takes_no_system_message_gets_its_text_before_the_question(
-    base: Path, maker: ChoiceQuestions
-) -> None:
+def test_a_template_that_takes_no_system_message_gets_its_text_before_the_question(base: Path) -> None:
     from transformers import AutoProcessor
 
     processor = AutoProcessor.from_pretrained(base)
     processor.chat_template = "{% if messages[0].role == 'system' %}{{ raise_exception('none') }}{% endif %}" + CHAT
-    prompt = conversations(processor, Pictures(maker.pictures)).prompt("be brief", "which?")
+    dialogue = [Turn("system", "be brief"), Turn("user", "which?")]
+    (prompt,) = checked_template(processor).conversations([dialogue], ["A"])["prompt"]
     assert [message["role"] for message in prompt] == ["user"]
     assert prompt[0]["content"][0]["text"] == "be brief\n\nwhich?"
 
@@ -141,7 +138,8 @@ def test_a_batch_is_what_hf_asks_followed_by_the_answer(base: Path, maker: Choic
     (row, *_) = rows(maker, train_split.steps())
     row |= {"question": f"<image> </s> <|user|> {row['question']}"}
     processor = AutoProcessor.from_pretrained(base)
-    made = conversations(processor, Pictures(maker.pictures))({name: [value] for name, value in row.items()})
+    columns = {name: [value] for name, value in row.items()}
+    made = shown_questions(checked_template(processor), Pictures(maker.pictures), None, columns)
     (picture,) = made["images"][0]
     batch = DataCollatorForVisionLanguageModeling(processor, completion_only_loss=True)(
         [{name: column[0] for name, column in made.items()}]
@@ -181,7 +179,7 @@ def test_the_adapter_is_trained_and_the_weights_below_it_are_the_base_s(tuned: F
     from peft import PeftModel
     from transformers import AutoModelForImageTextToText
 
-    adapter = load_file(tuned.folder / "adapter" / "adapter_model.safetensors")
+    adapter = safetensors_torch.load_file(tuned.folder / "adapter" / "adapter_model.safetensors")
     assert all(weights.abs().max() > 0 for weights in adapter.values())
     before, untouched = (AutoModelForImageTextToText.from_pretrained(base) for _ in range(2))
     merged = PeftModel.from_pretrained(untouched, tuned.folder / "adapter").merge_and_unload().state_dict()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seeact_offline.trajectories.agreement_figure import draw_agreement
+from seeact_offline.trajectories.agreement_tables import draw_agreement
 
 
 def test_a_picture_of_agreement_says_that_labels_are_constructed() -> None:

@@ -20,7 +20,7 @@ from seeact_offline.runs.config import EvalConfig
 from seeact_offline.trajectories import Trajectory, TrajectoryStep, Verdict, open_trajectories, write_trajectories
 from seeact_offline.trajectories.judge_runs import JudgedFolder, find_trajectories, judge
 from seeact_offline.trajectories.judges import JUDGES, Case
-from seeact_offline.trajectories.run_trajectories import run_trajectories
+from seeact_offline.trajectories.recorded_tasks import run_trajectories
 from tests.chat_server import Answer, ChatServer, Script
 
 

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seeact_offline.cli import main
-from seeact_offline.trajectories.judge_agreement import agreements
-from seeact_offline.trajectories.judge_panel import judge_panel
+from seeact_offline.trajectories.judge_agreement import agreements, judge_panel
 from seeact_offline.trajectories.judgements import Judgement
 from tests.reference.agreement import kappa, tau_b
 

@@ -14,7 +14,7 @@ from seeact_offline.trajectories import (
     constructed_trajectories,
     recorded_trajectories,
 )
-from seeact_offline.trajectories.constructed import RULES
+from seeact_offline.trajectories.recorded_tasks import DAMAGES
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_labels_by_construction_are_named_and_depend_on_the_id_alone(recorded: l
     made = list(constructed_trajectories(recorded))
     again = {t.id: t for t in constructed_trajectories(recorded[::-1])}
     assert again == {t.id: t for t in made}
-    assert {t.constructed for t in made} == {"none", *RULES}
+    assert {t.constructed for t in made} == {"none", *DAMAGES}
     assert all(
         t.verdicts == (Verdict("constructed", t.constructed == "none", "constructed", t.verdicts[0].detail),)
         for t in made
@@ -65,7 +65,7 @@ DAMAGED = {
 }
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", DAMAGES)
 def test_damage(rule: str) -> None:
     made = {t.constructed: t for t in constructed_trajectories([ONE, OTHER]) if t.task_id == "a"}
     actions = [step.action for step in made[rule].steps]

@@ -118,7 +118,7 @@ def test_wrong_usage_is_refused(cli: Cli, files: list[Path | str], words: list[s
     [
         (
             {"eval_types": ["program_html"], "program_html": [
-                {"url": "last", "locator": f"document.querySelector('{'a ' * 900}').id", "required_contents": {"exact_match": "x"}}]},
+                {"url": "last", "locator": f"func:get_query_text(__page__, '{'a ' * 900}')", "required_contents": {"exact_match": "x"}}]},
             "red", "unsupported_locator",
         ),
         ({"eval_types": ["string_match"], "reference_answers": {"must_include": ["red"]}}, FAILING, "program_failed"),

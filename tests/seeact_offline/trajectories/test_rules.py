@@ -10,7 +10,7 @@ from PIL import Image
 
 from seeact_offline.records import Message
 from seeact_offline.trajectories import RULES, RuleSet, Unscored
-from seeact_offline.trajectories.picture_rules import is_similar, ssim
+from seeact_offline.trajectories.answer_rules import is_similar, ssim
 from tests.reference import rewards as slow
 
 VWA, WA, CORRECTED = RULES["visualwebarena"], RULES["webarena"], RULES["corrected"]

@@ -14,7 +14,7 @@ from seeact_offline.grounding.oracle import read_answers
 from seeact_offline.records import Step, StepKey
 from seeact_offline.viewer.annotation_site import AnnotationSite
 from seeact_offline.viewer.server import Address, serving
-from seeact_offline.viewer.step_page import step_name
+from seeact_offline.viewer.site_files import step_name
 from tests.seeact_offline.viewer.browsing import REAL_BROWSER, Tab, open_tab
 from tests.seeact_offline.viewer.conftest import read_json
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from seeact_offline.runs.rescoring import rescore
+from seeact_offline.results.recompute import rescore
 from seeact_offline.viewer.bundle import write_bundle
 from seeact_offline.viewer.notes import AlsoRightNotes, CauseNotes
 from seeact_offline.viewer.server import serving

@@ -13,7 +13,7 @@ import pytest
 
 from seeact_offline.records import InputError
 from seeact_offline.viewer import site as sites
-from seeact_offline.viewer.run_snapshots import FILES
+from seeact_offline.viewer.run_data import FILES
 from seeact_offline.viewer.site import Site
 from tests.seeact_offline.viewer.conftest import read_json
 

@@ -13,7 +13,7 @@ import seeact_offline as so
 from seeact_offline.files.journal import Journal
 from seeact_offline.runs.run import Run
 from seeact_offline.scoring.waterfall import CAUSES
-from seeact_offline.viewer import run_snapshots
+from seeact_offline.viewer import run_data
 from seeact_offline.viewer.site import Site
 from tests.seeact_offline.viewer.conftest import read_json
 
@@ -191,7 +191,7 @@ def test_only_new_lines_of_a_running_run_are_scored(
     whole = (sample_run / "predictions.jsonl").read_text().splitlines(keepends=True)
     run = unfinished(sample_run, tmp_path / "run", 5)
     (run / "predictions.jsonl").write_text("".join(whole[:3]))
-    before = run_snapshots.read_run(run)
+    before = run_data.read_run(run)
     if change == "grown":
         with (run / "predictions.jsonl").open("a") as file:
             file.writelines(whole[3:5])
@@ -200,13 +200,13 @@ def test_only_new_lines_of_a_running_run_are_scored(
         (run / "new").write_text("".join(lines))
         (run / "new").replace(run / "predictions.jsonl")
     asked: list[int] = []
-    score = run_snapshots.score_steps
+    score = run_data.score_steps
     monkeypatch.setattr(
-        run_snapshots, "score_steps", lambda some, *rest: (asked.append(len(some.predictions)), score(some, *rest))[1]
+        run_data, "score_steps", lambda some, *rest: (asked.append(len(some.predictions)), score(some, *rest))[1]
     )
-    again = run_snapshots.read_run(run, before)
+    again = run_data.read_run(run, before)
     assert sum(asked) == n_scored
-    assert again == run_snapshots.read_run(run)
+    assert again == run_data.read_run(run)
     assert list(again.rows) == list(again.predictions)
 
 

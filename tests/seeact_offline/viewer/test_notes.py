@@ -31,7 +31,7 @@ notes = NoteFile(Path(sys.argv[1]), "out", lambda path: {}, lambda key, line: li
 for number in range(10**9):
     key = number % 50
     line = '{"annotation_id": "t", "action_uid": "%d", "element_id": null, "op": "", "value": "%s"}' % (key, "x" * 20000)
-    notes.put(key, line)
+    notes.keep(key, line)
     print(number, flush=True)
 """
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from seeact_offline.records import InputError
-from seeact_offline.runs.rescoring import rescore
+from seeact_offline.results.recompute import rescore
 from seeact_offline.viewer import site as sites
 from seeact_offline.viewer.notes import AlsoRightNotes, CauseNotes
-from seeact_offline.viewer.run_snapshots import read_run
+from seeact_offline.viewer.run_data import read_run
 from seeact_offline.viewer.server import Address
 from seeact_offline.viewer.site import Site
 from seeact_offline.viewer.site_files import FileCache, json_file

@@ -20,7 +20,7 @@ from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import Completion, Request, StepKey, Usage
 from seeact_offline.viewer.run_data import open_data
 from seeact_offline.viewer.site import Site
-from seeact_offline.viewer.step_page import page_parts
+from seeact_offline.viewer.site_files import page_parts
 from tests.pages import synthetic_rows, write_parquet
 from tests.seeact_offline.viewer.conftest import read_json
 

@@ -14,17 +14,17 @@ import seeact_offline as so
 from seeact_offline.models.bills import Price, Terms
 from seeact_offline.models.budget import Budget
 from seeact_offline.records import CAPTION_GROUP, Completion, InputError, Message, OutOfBudget, Usage
-from seeact_offline.runs.ablate import AXES, ablate, estimate_ablation, observation_variants
+from seeact_offline.results.estimate import dry_run, estimate_ablation
+from seeact_offline.results.estimate_report import Amount, table_of_variants
+from seeact_offline.runs.ablate import AXES, ablate, observation_variants
 from seeact_offline.runs.batches import run_batch
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.estimate import dry_run
-from seeact_offline.runs.plan import Amount, table_of_variants
 from seeact_offline.runs.run import Run
 from seeact_offline.viewer.site import Site
 from seeact_offline.web_agents.captions import PROMPT
 from tests.chat_server import Answer, ChatServer
 from tests.pages import synthetic_rows, write_parquet
-from tests.seeact_offline.runs.test_estimate import counting
+from tests.seeact_offline.results.test_estimate import counting
 
 IMAGES = (("9001", "fox", 0, 120), ("9002", "", 300, 90), ("9003", "", 600, 2))
 """Id, alternative text, left edge and width of each picture; the last is too small for a caption."""

@@ -19,8 +19,7 @@ from seeact_offline.dataset.recorded import (
 from seeact_offline.pages.dom import Page
 from seeact_offline.records import Box, Candidate, Operation, Step
 from seeact_offline.web_agents.marks import webvoyager
-from seeact_offline.web_agents.screen_elements import ScreenElement
-from seeact_offline.web_agents.screen_page import FALL_BACKS, screen_of
+from seeact_offline.web_agents.screen_page import FALL_BACKS, ScreenElement, screen_of
 
 WINDOW = (0, 100, 1280, 868)
 HTML = """<html backend_node_id="1"><body backend_node_id="2">
@@ -45,7 +44,7 @@ def step_with(columns: Sequence[msgspec.Struct] = ()) -> Step:
 
 
 def elements_of(step: Step) -> dict[str, ScreenElement]:
-    return {one.id: one for one in reversed(screen_of(step, Page(step.cleaned_html), WINDOW).elements)}
+    return {one.id: one for one in reversed(screen_of(step, Page(step.cleaned_html)).elements)}
 
 
 LAYOUT = Layout((
@@ -63,7 +62,7 @@ TREE = AccessibilityTree((AccessibleNode(0, "RootWebArea", name="The title"),))
 
 def test_elements_have_parents_html_names_and_text_content() -> None:
     step = step_with()
-    screen = screen_of(step, Page(step.cleaned_html), WINDOW)
+    screen = screen_of(step, Page(step.cleaned_html))
     shown = [
         (one.id, one.tag, screen.elements[one.parent].id if one.parent is not None else None) for one in screen.elements
     ]
@@ -105,7 +104,7 @@ def test_a_layout_gives_every_rectangle_and_look() -> None:
 
 def test_what_lies_on_top_is_a_place_among_the_elements() -> None:
     step = step_with([LAYOUT])
-    elements = screen_of(step, Page(step.cleaned_html), WINDOW).elements
+    elements = screen_of(step, Page(step.cleaned_html)).elements
     tops = {
         one.rects: [None if top is None else elements[top] for top in one.on_top or ()] for one in elements if one.rects
     }
@@ -118,9 +117,9 @@ def test_what_lies_on_top_is_a_place_among_the_elements() -> None:
 
 def test_a_mark_on_an_icons_shape_has_the_icons_id() -> None:
     step = step_with([Layout(LAYOUT.elements[3:5])])
-    assert [
-        (mark.element_id, mark.rects) for mark in webvoyager(screen_of(step, Page(HTML), WINDOW).elements, WINDOW)
-    ] == [("6", (Box(62, 24, 12, 12),))]
+    assert [(mark.element_id, mark.rects) for mark in webvoyager(screen_of(step, Page(HTML)).elements, WINDOW)] == [
+        ("6", (Box(62, 24, 12, 12),))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -133,16 +132,11 @@ def test_a_mark_on_an_icons_shape_has_the_icons_id() -> None:
 )  # fmt: skip
 def test_fall_backs_are_named(columns: list[msgspec.Struct], missing: set[str]) -> None:
     always = {"href_of_all_links", "tabindex_by_clickable", "texts_without_space", "onclick_by_clickable"}
-    found = screen_of(step_with(columns), Page(HTML), WINDOW).fall_backs
+    found = screen_of(step_with(columns), Page(HTML)).fall_backs
     assert found == always | missing
     assert found <= FALL_BACKS.keys()
 
 
 def test_address_and_title_are_the_recordings() -> None:
-    screen = screen_of(step_with([STATE, TREE]), Page(HTML), WINDOW)
+    screen = screen_of(step_with([STATE, TREE]), Page(HTML))
     assert (screen.address, screen.title) == ("/index.html", "The title")
-
-
-def test_the_page_reaches_as_far_as_window_and_boxes() -> None:
-    assert screen_of(step_with([LAYOUT]), Page(HTML), (0, 0, 1280, 768)).page_size == (1280, 900)
-    assert screen_of(step_with(), Page(HTML), WINDOW).page_size == (1280, 868)

@@ -25,10 +25,9 @@ from seeact_offline.records import Box, Candidate, Completion, InputError, Reque
 from seeact_offline.runs.run import Run
 from seeact_offline.web_agents import trees
 from seeact_offline.web_agents.captions import read_captions
-from seeact_offline.web_agents.observations import Label, MarkedWindow, Scene, observe_som, observe_tree
+from seeact_offline.web_agents.observations import Label, MarkedWindow, PageWindows, Scene, observe_som, observe_tree
 from seeact_offline.web_agents.systems import THOUGHT
 from seeact_offline.web_agents.web_loop import CANNOT_ACT, PARTS_MISSING, WEB_AGENTS, WebAgentGrounding
-from seeact_offline.web_agents.web_windows import PageWindows
 from tests.reference import web_loop
 
 ASKED = [(name, observation) for name, web in WEB_AGENTS.items() for observation in web.observations]

@@ -9,16 +9,17 @@ from PIL import Image
 
 from seeact_offline.records import Box
 from seeact_offline.web_agents.marks import (
+    EMPTY_WORDS,
     Mark,
     draw_visualwebarena,
     draw_webvoyager,
+    place_labels,
     visualwebarena,
     visualwebarena_list,
     webvoyager,
     webvoyager_list,
 )
-from seeact_offline.web_agents.marks.visualwebarena_marks import EMPTY_WORDS, place_labels
-from seeact_offline.web_agents.screen_elements import ScreenElement
+from seeact_offline.web_agents.screen_page import ScreenElement
 from tests.reference import web_marks as reference
 
 WINDOW = (10, 20, 110, 100)

@@ -1,0 +1,297 @@
+"""The finished predictions of a run scored again, under its own or other protocols. Asks no model and needs no scores."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from seeact_offline.files.extensions import Doors
+from seeact_offline.files.markdown import printable
+from seeact_offline.files.table import Table
+from seeact_offline.files.whole import replace_text
+from seeact_offline.grounding.strategies import STRATEGIES, UNGROUNDED
+from seeact_offline.grounding.strategies import notes as notes_of_strategies
+from seeact_offline.pages.dom import Page
+from seeact_offline.records import InputError, Prediction, StepKey, Truth, Usage
+from seeact_offline.results.comparing import read_scored
+from seeact_offline.runs.collecting import rare_collections
+from seeact_offline.runs.costs import run_cost
+from seeact_offline.runs.folder import RunFolder, read_manifest, read_results
+from seeact_offline.runs.prepare import target_of
+from seeact_offline.runs.reading_hints import reading_hint
+from seeact_offline.runs.run import Run
+from seeact_offline.runs.watch import Watch
+from seeact_offline.scoring.also_right import read_also_right, with_also_right
+from seeact_offline.scoring.answers import Answers
+from seeact_offline.scoring.delta import delta, delta_tables
+from seeact_offline.scoring.human_causes import AnswerId, HumanCause, read_causes
+from seeact_offline.scoring.protocols import Protocol, find_protocol, recorded_protocol
+from seeact_offline.scoring.report import NO_PREDICTION, report
+from seeact_offline.scoring.results import ScoringOutput, assemble
+
+NOTES_OF_IMPORTS = Doors({"notes": "seeact_offline.importers:notes"})
+IMPORT_NOTES = "import_notes"
+"""The setting of an imported run that counts what was left out of it; results have it among their notes."""
+
+
+@dataclass(frozen=True)
+class ProtocolComparison:
+    """The same predictions under several protocols."""
+
+    delta: dict[str, Any]
+    """The result of `scoring.delta.delta`, as JSON."""
+    tables: Sequence[Table]
+    """The same for people."""
+    complete: bool
+    """True if no step is missing, and none failed to run that could be asked again."""
+    runs: Mapping[str, Run] = field(default_factory=dict)
+    """Protocol -> where its scores and report are; empty where nothing was written."""
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """Predictions with what was right, in data set order, and what results say of the run."""
+
+    settings: Mapping[str, Any]
+    predictions: Sequence[Prediction]
+    truths: Sequence[Truth]
+    """The right answers of the same steps."""
+    complete: bool
+    """True if no step is missing."""
+    folder: RunFolder | None = None
+    """None for an imported run."""
+    flagged: frozenset[StepKey] | None = None
+    orders: Sequence[Sequence[Prediction]] = ()
+    oracle: Mapping[StepKey, bool] | None = None
+    """Step -> True where the oracle grounding gets its element right; None where no run of it was named."""
+    causes: Mapping[AnswerId, HumanCause] | None = None
+    """Causes of loss that a person gives; None where no file of them was named."""
+    also_right: frozenset[StepKey] = frozenset()
+    """Steps whose `truths` have other right answers from a file."""
+
+    @cached_property
+    def answers(self) -> Answers:
+        return Answers(self.predictions, self.truths)
+
+    @cached_property
+    def cost(self) -> float | None:
+        """USD; None where that is not known."""
+        counted = sum((one.usage for one in self.predictions), Usage()).cost_usd
+        return counted if self.folder is None else run_cost(self.folder, counted)
+
+    @cached_property
+    def hints(self) -> list[str]:
+        """Sentences on replies that cannot be read."""
+        hint = reading_hint(self.predictions, self.truths, self.settings)
+        return [] if hint is None else hint.sentences()
+
+    def protocol(self, name: str | None) -> Protocol:
+        """The run's own for None. Raises InputError."""
+        grounded = self.settings.get("grounding") != UNGROUNDED
+        return (
+            find_protocol(name, grounded=grounded)
+            if name
+            else recorded_protocol(self.settings["protocol"], grounded=grounded)
+        )
+
+    def score(self, protocol: Protocol) -> ScoringOutput:
+        settings = {name: value for name, value in self.settings.items() if name != IMPORT_NOTES}
+        made = assemble(
+            self.predictions,
+            self.truths,
+            protocol,
+            settings,
+            complete=self.complete,
+            flagged=self.flagged,
+            orders=self.orders,
+            oracle=self.oracle,
+            answers=self.answers,
+            causes=self.causes,
+            also_right=self.also_right,
+        )
+        left_out = self.settings.get(IMPORT_NOTES) or {}
+        return replace(made, results=made.results.changed(cost_usd=self.cost, notes=left_out))
+
+
+def meanings(settings: Mapping[str, Any]) -> dict[str, str]:
+    """The meaning of each note of a run, asked here or imported. `settings`: as results or a manifest have them."""
+    imports = NOTES_OF_IMPORTS["notes"]() if settings.get("format") and "notes" in NOTES_OF_IMPORTS else {}
+    return imports | notes_of_strategies(str(settings.get("agent", settings["grounding"])))
+
+
+def report_of(made: ScoringOutput, finished: FinishedRun) -> str:
+    """The text of `report.md`."""
+    return printable(report(made.results, made.rows, meanings(made.results.settings), finished.hints))
+
+
+def rescore(
+    run: Path,
+    *,
+    protocol: str | None = None,
+    dataset: Any = None,
+    oracle: Path | None = None,
+    causes: Path | None = None,
+    also_right: Path | None = None,
+    out: Path | None = None,
+    watch: Watch | None = None,
+) -> Run:
+    """`protocol`: the run's unless given. `out`: where scores and report go, the run's own folder unless given. `oracle`: a run
+    of the oracle grounding over the same steps; the errors of annotation are counted where it is right. `causes`: a file of
+    causes of loss that a person gives, which are shown with the computed ones and count in the waterfall. `also_right`: a file of other
+    right answers, which count in figures of their own.
+
+    What was right is read from the run; from the data set where one is given, or the run is from before that was kept.
+    Raises InputError, for data that are not the run's among others.
+    """
+    _check_out(run, out)
+    with rare_collections():
+        finished = open_finished(run, dataset, watch)
+        finished = with_opinions(finished, oracle, causes, also_right)
+        made = finished.score(finished.protocol(protocol))
+        return _write(out or run, made, finished)
+
+
+def rescore_all(
+    run: Path,
+    protocols: Sequence[str],
+    *,
+    dataset: Any = None,
+    out: Path | None = None,
+    watch: Watch | None = None,
+) -> ProtocolComparison:
+    """Two or more protocols, and what makes them differ. Scores and report of each go to a folder of its name in `out`, the
+    differences to `delta.json` and `delta.md` there; nothing is written without it. The run's own files stay as they are.
+
+    Raises InputError as `rescore` does.
+    """
+    _check_out(run, out)
+    with rare_collections():
+        finished = open_finished(run, dataset, watch)
+        rules = [finished.protocol(name) for name in dict.fromkeys(protocols)]
+        for one in rules:
+            _check_out(run, out and out / one.name)
+        found = delta(finished.predictions, finished.truths, rules)
+        tables = delta_tables(found)
+        runs = {}
+        if out is not None:
+            runs = {one.name: _write(out / one.name, finished.score(one), finished) for one in rules}
+            replace_text(out / "delta.json", json.dumps(found, indent=2) + "\n")
+            replace_text(out / "delta.md", printable("\n\n".join(table.markdown() for table in tables) + "\n"))
+    all_ran = IMPORT_NOTES in finished.settings or not any(one.has_failed for one in finished.predictions)
+    return ProtocolComparison(found, tables, finished.complete and all_ran, runs)
+
+
+def _check_out(run: Path, out: Path | None) -> None:
+    """Raises InputError for the folder of another run, whose own results the scores would replace."""
+    if out is not None and (out / "manifest.json").exists() and out.resolve() != run.resolve():
+        raise InputError("out", sentence=f"{out} holds another run; name another folder for `out`")
+
+
+def _write(folder: Path, made: ScoringOutput, finished: FinishedRun) -> Run:
+    folder.mkdir(parents=True, exist_ok=True)
+    RunFolder(folder).write_scores(made.rows, made.results, report_of(made, finished))
+    return Run(folder)
+
+
+# --- opening ---
+
+
+def open_finished(
+    run: Path, dataset: Any = None, watch: Watch | None = None, *, opens_data: bool = True
+) -> FinishedRun:
+    """A run's predictions with what was right. `opens_data`: False: the data set that the manifest names is never opened, as the
+    folder may be anybody's. Raises InputError."""
+    with _about_run():
+        settings = read_manifest(run).settings
+        directory = RunFolder(run)
+        known = directory.load()
+        kept = {} if dataset is not None else directory.load_targets()
+        flagged = directory.flagged()
+    if kept and known.keys() <= kept.keys():
+        truths, was_finished = list(kept.values()), False
+        # its own targets are only those of the steps that it reached
+        with suppress(InputError):
+            was_finished = read_results(run).complete
+    elif not opens_data:
+        strange = sorted(known.keys() - kept.keys())
+        raise InputError(
+            "run", sentence=f"{run} lacks the right answer of {len(strange)} predictions, {strange[0]} first"
+        )
+    else:
+        from seeact_offline.dataset import open_split
+
+        source = dataset or settings["dataset"]
+        split = open_split(source, settings["split"], limit=settings["limit"], tasks=settings.get("tasks"))
+        if split.fingerprint != settings["dataset_fingerprint"]:
+            raise InputError(
+                "dataset", sentence=f"{source} has other rows than {run} was run on; name its data with `dataset`"
+            )
+        truths, was_finished = [target_of(step, partial(Page, step.cleaned_html)) for step in split.steps()], True
+    predictions = [known.get(truth.key) or _missing(truth.key) for truth in truths]
+    n_missing = len({truth.key for truth in truths} - known.keys())
+    if n_missing:
+        (watch or Watch()).note(f"{n_missing} of {len(truths)} steps have no prediction and count as wrong")
+    with _about_run():
+        orders = directory.finished_repeats(truths)
+    return FinishedRun(
+        settings=settings,
+        predictions=predictions,
+        truths=truths,
+        complete=was_finished and not n_missing,
+        folder=directory,
+        flagged=flagged,
+        orders=orders,
+    )
+
+
+def _missing(key: StepKey) -> Prediction:
+    """A step that the run's file has no line of counts as wrong: without it, lost lines would raise the figures."""
+    detail = "the run holds no prediction of this step"
+    return Prediction(key, (), None, "", "", failure=NO_PREDICTION, detail=detail, ran=False, failed_in="call")
+
+
+def with_opinions(
+    finished: FinishedRun, oracle: Path | None, causes: Path | None, also_right: Path | None = None
+) -> FinishedRun:
+    """Adds what people say: a run of the oracle grounding, a file of causes of loss, and one of other right answers. Raises InputError."""
+    if also_right is not None:
+        lines = read_also_right(also_right)
+        named = frozenset(truth.key for truth in finished.truths if truth.key in lines)
+        # the answers that are scored hold the truths
+        finished = replace(finished, truths=with_also_right(finished.truths, lines), also_right=named)
+    if oracle is not None:
+        finished = replace(finished, oracle=_rights_of_oracle(oracle, finished))
+    return finished if causes is None else replace(finished, causes=read_causes(causes))
+
+
+def _rights_of_oracle(run: Path, finished: FinishedRun) -> dict[StepKey, bool]:
+    """Raises InputError for another kind of run, and for one of other steps."""
+    scored = read_scored(run)
+    grounding = read_results(run).grounding
+    if grounding not in STRATEGIES or not STRATEGIES[grounding].is_human:
+        human = [name for name, strategy in STRATEGIES.items() if strategy.is_human]
+        raise InputError(
+            "oracle",
+            sentence=f"{run} is of grounding {grounding}; name a finished run of grounding {' or '.join(human)}",
+        )
+    rights = {key: step.element == 1.0 for key, step in scored.steps.items()}
+    missing = [truth.key for truth in finished.truths if truth.key not in rights]
+    if missing:
+        raise InputError(
+            "oracle", sentence=f"{run} lacks {len(missing)} steps, {missing[0]} first; name a run over the same steps"
+        )
+    return rights
+
+
+@contextmanager
+def _about_run() -> Iterator[None]:
+    """Names `run` in errors about the run's folder."""
+    try:
+        yield
+    except InputError as error:
+        raise error.renamed("run") from None
