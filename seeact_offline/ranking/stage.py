@@ -161,11 +161,12 @@ class RankConfig:
         data set is refused later, as such.
         """
         dataset = self.dataset
+        if self.ranker is not None or self._is_sample:
+            return
         is_data = not isinstance(dataset, str | Path) or os.path.exists(dataset) or is_on_hub(dataset)
-        if self.ranker is None and not self._is_sample and is_data and (lacking := lacks_published()):
-            name = dataset_name(dataset)
+        if is_data and (lacking := lacks_published()):
             wanted = f"name `scores` FILE or `ranker` NAME (such as {SAMPLE_RANKER})"
-            raise InputError("ranker", sentence=f"there is no ranking for {name}: {wanted}; {lacking}")
+            raise InputError("ranker", sentence=f"there is no ranking for {dataset_name(dataset)}: {wanted}; {lacking}")
 
     def open_ranker(self) -> StepRanker:
         """Raises InputError."""

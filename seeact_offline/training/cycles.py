@@ -26,8 +26,9 @@ from seeact_offline.models import model_name
 from seeact_offline.models.bills import Price
 from seeact_offline.models.hf_folder import digest
 from seeact_offline.models.prices import PriceTable
+from seeact_offline.ranking.stage import DATA
 from seeact_offline.records import InputError, ModelStopped
-from seeact_offline.runs.config import DATA, EvalConfig
+from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.runs.folder import Made, Manifest, RunFolder, read_manifest
 from seeact_offline.runs.model_settings import ModelSettings, model_settings

@@ -48,6 +48,14 @@ def test_many_problems_of_a_name_are_told_in_part(cli: Cli, dump: Dump) -> None:
     assert "| train | no_screenshot | 48    |" in outcome.out
 
 
+def test_a_task_that_cannot_be_written_is_named_and_ends_in_status_1(cli: Cli, dump: Dump) -> None:
+    path = dump.tasks / "train" / "train_0.json"
+    path.write_text(path.read_text()[:-1] + ', {"annotation_id": "bun", "actions": [], "website": "\\ud800"}]')
+    outcome = cli(*words(dump))
+    assert (outcome.status, outcome.err) == (1, f"bad_task: {path}, entry 1, task bun: half a character: \\ud800\n")
+    assert len(list(load_steps(dump.out, "train"))) == 2
+
+
 def test_split_can_be_named(cli: Cli, dump: Dump) -> None:
     assert cli(*words(dump), "--split", "test_task").status == 0
     assert len(list(load_steps(dump.out, "cross_task"))) == 2
