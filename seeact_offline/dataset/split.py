@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..files import hub
+from ..files.extensions import Doors
 from ..records import DatasetError, RowError, Step, StepKey
 from .readers import Files, JsonlFiles, MappedTable, ParquetFiles, Source, StreamedTable, check_names
 from .recorded import FINAL_SCREENSHOT, RECORDED_COLUMNS
@@ -45,6 +46,9 @@ ALL = "all"
 _FILE_NAME = re.compile(rf"({'|'.join([*SPLITS, *SPLITS.values()])})(?:[-_.].*)?\.(parquet|jsonl)")
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.")
 _ANYWHERE = Path("/")
+_RECUT = Doors({name: f"seeact_offline.agents.recut:{name}" for name in ("find_recut", "open_recut")})
+"""Finds and opens SeeClick's and ShowUI's files, pictures and boxes alone; empty where the room of their agents was deleted."""
+_FILES = ".parquet, .jsonl or .json" if _RECUT else ".parquet or .jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,18 +357,16 @@ def _open_named(dataset: Any, splits: Sequence[str]) -> list[Source]:
         return [_open_folder(path, split) for split in splits]
     if dataset and path.exists():
         # a pipe can be read only once
-        if path.suffix not in (".parquet", ".jsonl", ".json") or not path.is_file():
-            raise DatasetError("dataset", "a .parquet, .jsonl or .json file", repr(str(path)))
+        if path.suffix not in (".parquet", ".jsonl", *([".json"] if _RECUT else [])) or not path.is_file():
+            raise DatasetError("dataset", f"a {_FILES} file", repr(str(path)))
         if path.suffix == ".json":
-            from .recut import open_recut
-
-            return [open_recut(path, SPLITS[splits[0]] if len(splits) == 1 else "")]
+            return [_RECUT["open_recut"](path, SPLITS[splits[0]] if len(splits) == 1 else "")]
         return [_files([path], str(path), path.parent)]
     if is_on_hub(dataset):
         return [_open_hub(dataset, split) for split in splits]
     raise DatasetError(
         "dataset",
-        "sample, a folder, a .parquet, .jsonl or .json file, or OWNER/NAME of the hub",
+        f"sample, a folder, a {_FILES} file, or OWNER/NAME of the hub",
         f"{str(dataset)!r}: there is no such folder or file",
     )
 
@@ -387,21 +389,22 @@ def is_recut(dataset: Any) -> bool:
     path = Path(dataset)
     if not path.is_dir():
         return path.suffix == ".json" and path.is_file()
-    from .recut import find_recut
+    return not _split_files(path) and any(_find_recut(path, split) for split in SPLITS.values())
 
-    return not _split_files(path) and any(find_recut(path, split) for split in SPLITS.values())
+
+def _find_recut(folder: Path, split: str) -> Path | None:
+    return _RECUT["find_recut"](folder, split) if _RECUT else None
 
 
 def _open_folder(folder: Path, split: str) -> Source:
     found = _split_files(folder)
     paths = found.get(split)
     if not paths:
-        from .recut import find_recut, open_recut
-
-        if recut := find_recut(folder, SPLITS[split]):
-            return open_recut(recut, SPLITS[split])
+        if recut := _find_recut(folder, SPLITS[split]):
+            source: Source = _RECUT["open_recut"](recut, SPLITS[split])
+            return source
         raise _no_split(
-            split, str(folder), [*found, *(name for name, hub in SPLITS.items() if find_recut(folder, hub))]
+            split, str(folder), [*found, *(name for name, hub in SPLITS.items() if _find_recut(folder, hub))]
         )
     if len({path.suffix for path in paths}) > 1:
         raise DatasetError(

@@ -13,11 +13,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..files.formats import FormatError, read_json
-from ..files.named import LARGE, read_named
-from ..records import DatasetError
-from .readers import Files
-from .rows import REQUIRED_COLUMNS, Row, as_text
+from seeact_offline.dataset.readers import Files
+from seeact_offline.dataset.rows import REQUIRED_COLUMNS, Row, as_text
+from seeact_offline.files.formats import FormatError, read_json
+from seeact_offline.files.named import LARGE, read_named
+from seeact_offline.records import DatasetError
 
 BOX = "box"
 """The `backend_node_id` of a row's one candidate."""
