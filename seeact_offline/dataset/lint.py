@@ -1,7 +1,7 @@
 """Named faults of the rows of a data set, found before a run meets them.
 
-Some faults show when the row is read (`Step.faults`); the others need the page, the picture, the rest of the task, or other
-rows. Nothing here raises because of a row's content.
+Some faults show when the row is read (`Step.faults`); the others need the page, the picture, the rest of the task, or
+other rows. Nothing here raises because of a row's content.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ DECODED_PIXELS = 1_500_000
 SAMPLED_WIDTH = 160
 """Pixels of width to which a picture is reduced before its colours are counted."""
 
+# as the data set writes an action: `[button]  Go -> CLICK`, `[textbox]  City -> TYPE: Rome`
 _ACTION = re.compile(r"^.*-> ?([A-Z]+)(?:: ?(.*))?$", re.DOTALL)
+# the texts between tags: attributes and ids differ between two visits of one page
 _WORD = re.compile(r">([^<]+)<")
 
 
@@ -91,18 +93,19 @@ def lint_split(split: Split) -> Iterator[tuple[Step, list[Fault]]]:
 
 def lint_step(step: Step) -> list[Fault]:
     """Returns the faults that one row shows by itself, at most one of each name."""
-    found = [*step.faults, *_candidate_faults(step), *_action_faults(step)]
+    faults = [*step.faults, *_candidate_faults(step), *_action_faults(step)]
     size = None
     if step.screenshot is not None:
         picture = PagePicture(step.screenshot)
         try:
             size = picture.size
-            found += _picture_faults(picture)
+            faults += _picture_faults(picture)
         except RowError as error:
-            found.append(Fault(error.name, error.detail))
-    found += _box_faults(step.candidates, size)
-    found += _page_faults(step)
-    return list({fault.name: fault for fault in reversed(found)}.values())[::-1]
+            faults.append(Fault(error.name, error.detail))
+    faults += _box_faults(step.candidates, size)
+    faults += _page_faults(step)
+    # reversed: of several faults of one name the first is kept
+    return list({fault.name: fault for fault in reversed(faults)}.values())[::-1]
 
 
 class _Repeats:
@@ -156,8 +159,8 @@ def _action_faults(step: Step) -> Iterator[Fault]:
     if gap is not None:
         yield Fault("history_gap", f"action {gap} of {len(step.history)} before this step has no text")
     read = _ACTION.match(step.action_text)
-    known = {operation.op, operation.original_op} - {""}
-    agrees = read and (not known or (read[1] in known and (read[2] or "").strip() == operation.value.strip()))
+    operations = {operation.op, operation.original_op} - {""}
+    agrees = read and (not operations or (read[1] in operations and (read[2] or "").strip() == operation.value.strip()))
     if step.action_text and not agrees:
         yield Fault("action_text_mismatch", f"{step.action_text[-60:]!r} beside {operation.text[:60]!r}")
 
@@ -179,10 +182,10 @@ def _picture_faults(picture: PagePicture) -> Iterator[Fault]:
         yield Fault("blank_screenshot", f"{100 * near / total:.1f} % of the picture is of one colour")
 
 
-def _close(one: object, other: object) -> bool:
-    if not isinstance(one, tuple) or not isinstance(other, tuple):
-        return one == other
-    return all(abs(a - b) <= TOLERANCE for a, b in zip(one, other, strict=True))
+def _close(colour: object, other: object) -> bool:
+    if not isinstance(colour, tuple) or not isinstance(other, tuple):
+        return colour == other
+    return all(abs(a - b) <= TOLERANCE for a, b in zip(colour, other, strict=True))
 
 
 def _box_faults(candidates: Sequence[Candidate], size: tuple[int, int] | None) -> Iterator[Fault]:

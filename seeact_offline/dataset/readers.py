@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _BATCH_ROWS = 4
 """Rows a batch: one has about 2 MB, and pyarrow holds a few batches at once."""
+# without pages and pictures, a row has some hundred bytes
 _LIGHT_BATCH_ROWS = 1000
 _BUFFER_BYTES = 1 << 20
 """Bytes read at once; else pyarrow reads a whole column chunk, 10 GB if one row group holds a split."""
@@ -225,8 +226,8 @@ class JsonlFiles(Files):
 
 @lru_cache(maxsize=8)
 def _line_offsets(paths: tuple[Path, ...], stamp: str) -> array[int]:
-    """File, line and byte of each row. Cached while `stamp`, times and sizes, stays the same, so that steps can be opened one
-    by one."""
+    """File, line and byte of each row. Cached while `stamp`, times and sizes, stays the same, so that steps can be
+    opened one by one."""
     index = array("q")
     for file, path in enumerate(paths):
         start = 0
@@ -292,7 +293,8 @@ class StreamedTable(DatasetsTable):
 def in_order(
     batches: Iterable[tuple[int, pa.RecordBatch]], order: Sequence[int], where: str
 ) -> Iterator[pa.RecordBatch]:
-    """Yields the rows at the positions `order` of a stream, one row a batch. Reads the stream once, no further than needed.
+    """Yields the rows at the positions `order` of a stream, one row a batch. Reads the stream once, no further than
+    needed.
 
     `batches`: each with the position of its first row.
 

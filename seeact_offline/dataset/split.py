@@ -1,4 +1,5 @@
-"""A folder, a file, a `datasets` object or a hub id -> one split, opened once: its keys, tasks and fingerprint, and its steps, read lazily."""
+"""A folder, a file, a `datasets` object or a hub id -> one split, opened once: its keys, tasks and fingerprint, and its
+steps, read lazily."""
 
 from __future__ import annotations
 
@@ -43,17 +44,21 @@ SPLITS = {
 """Name of a split -> name of its files on the hub."""
 TEST_SPLITS = ("cross_task", "cross_website", "cross_domain")
 ALL = "all"
+# `test_task-00000-of-00001.parquet`, `cross_task.jsonl`
 _FILE_NAME = re.compile(rf"({'|'.join([*SPLITS, *SPLITS.values()])})(?:[-_.].*)?\.(parquet|jsonl)")
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.")
+# the paths of pictures in a `datasets` object are whole ones, wherever its caller keeps them
 _ANYWHERE = Path("/")
 _RECUT = Doors({name: f"seeact_offline.agents.recut:{name}" for name in ("find_recut", "open_recut")})
-"""Finds and opens SeeClick's and ShowUI's files, pictures and boxes alone; empty where the room of their agents was deleted."""
+"""Finds and opens SeeClick's and ShowUI's files, pictures and boxes alone; empty where the room of their agents was
+deleted."""
 _FILES = ".parquet, .jsonl or .json" if _RECUT else ".parquet or .jsonl"
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Rows of a source, or of one of its files, and which columns to read. Small, so several processes can share a split."""
+    """Rows of a source, or of one of its files, and which columns to read. Small, so several processes can share a
+    split."""
 
     source: Source
     columns: tuple[str, ...]
@@ -126,10 +131,10 @@ class Split:
     @cached_property
     def keys(self) -> tuple[StepKey, ...]:
         """Keys of the steps, in order. Reads no page and no picture. Raises DatasetError for a split without rows."""
-        found = tuple(place.step_key for _, plan in self._plans for place in plan)
-        if not found and self.wanted is None:
+        keys = tuple(place.step_key for _, plan in self._plans for place in plan)
+        if not keys and self.wanted is None:
             raise DatasetError("dataset", f"rows of {self.name}", f"none in {', '.join(s.name for s in self.sources)}")
-        return found
+        return keys
 
     @cached_property
     def tasks(self) -> tuple[str, ...]:
@@ -140,8 +145,8 @@ class Split:
     def fingerprint(self) -> str:
         """16 hex digits that change when ids, tasks, operations, actions, their order or the files' sizes change.
 
-        Covers the whole split, whatever `limit` and `wanted` leave of it. Reads no HTML, no candidates and no picture (JSONL
-        has to be parsed whole).
+        Covers the whole split, whatever `limit` and `wanted` leave of it. Reads no HTML, no candidates and no picture
+        (JSONL has to be parsed whole).
         """
         digest = hashlib.sha256()
         for source in self.sources:
@@ -167,7 +172,8 @@ class Split:
         return digest.hexdigest()[:16]
 
     def steps(self, keys: Container[StepKey] | None = None) -> Iterator[Step]:
-        """Reads steps lazily, with one row in memory at a time; a row's faults are in `Step.faults`. Raises DatasetError.
+        """Reads steps lazily, with one row in memory at a time; a row's faults are in `Step.faults`. Raises
+        DatasetError.
 
         `keys`: of the steps to read; None for all.
         """
@@ -181,7 +187,8 @@ class Split:
     def shards(self, *, pictures: bool = False) -> list[Shard]:
         """The steps in parts that can be read at the same time, even on other machines.
 
-        Unless `pictures`, none is read, so every step has the fault `no_screenshot`. Within a part, rows come as they are stored.
+        Unless `pictures`, none is read, so every step has the fault `no_screenshot`. Within a part, rows come as they
+        are stored.
         """
         named = zip(self._plans, self._names, strict=False)
         shards = [_shard(source, plan, split) for (source, plan), split in named]
@@ -253,10 +260,10 @@ def open_split(
     """Opens the split of a data set.
 
     `dataset`: a folder (`data/test_domain-*.parquet`, or such files or `test_domain*.jsonl` directly in it), a
-    `.parquet` or `.jsonl` file, a `datasets` object, or `OWNER/NAME` or `OWNER/NAME@REVISION` of the hub. `split`: either spelling, or `all` for
-    the three test splits one after another. A file, or an object without splits, is taken as the split asked for.
-    `tasks`: ids of the tasks to read; None for all. `limit`: only the first so many of them. `raw_html`: read that
-    column too; it is half of a data set's bytes.
+    `.parquet` or `.jsonl` file, a `datasets` object, or `OWNER/NAME` or `OWNER/NAME@REVISION` of the hub. `split`:
+    either spelling, or `all` for the three test splits one after another. A file, or an object without splits, is taken
+    as the split asked for. `tasks`: ids of the tasks to read; None for all. `limit`: only the first so many of them.
+    `raw_html`: read that column too; it is half of a data set's bytes.
 
     Raises DatasetError if there is no such data, split or column; a file that cannot be read raises it only when it is
     read.
@@ -270,11 +277,13 @@ def open_split(
 
 def canonical_split(name: str) -> str:
     """`test_task` -> `cross_task` and so on; our own names and `all` stay. Raises DatasetError for any other name."""
-    known = {ALL: ALL} | {hub: canonical for canonical, hub in SPLITS.items()} | {name: name for name in SPLITS}
-    if name not in known:
+    canonical_names = (
+        {ALL: ALL} | {hub: canonical for canonical, hub in SPLITS.items()} | {name: name for name in SPLITS}
+    )
+    if name not in canonical_names:
         named = dict.fromkeys([*SPLITS, *SPLITS.values(), ALL])
         raise DatasetError("split", f"one of {', '.join(named)}", repr(name))
-    return known[name]
+    return canonical_names[name]
 
 
 def with_earlier(steps: Iterable[Step], most: int) -> Iterator[Step]:
@@ -289,10 +298,11 @@ def with_earlier(steps: Iterable[Step], most: int) -> Iterator[Step]:
 def plan_rows(
     rows: Iterable[Row], limit: int | None, where: str, seen: dict[StepKey, str], wanted: Collection[str] | None = None
 ) -> list[RowPosition]:
-    """Plans which rows to read and in which order: tasks by first appearance (the first `limit` of them), steps by index.
+    """Plans which rows to read and in which order: tasks by first appearance (the first `limit` of them), steps by
+    index.
 
-    `wanted`: ids of the tasks to choose from; None for all. `rows` need only `ORDER_COLUMNS`. `seen`: where each key was first
-    met; new keys are added to it.
+    `wanted`: ids of the tasks to choose from; None for all. `rows` need only `ORDER_COLUMNS`. `seen`: where each key
+    was first met; new keys are added to it.
     """
     tasks: dict[str, list[RowPosition]] = {}
     for position, row in enumerate(rows):
@@ -315,8 +325,9 @@ def plan_rows(
 def draw_tasks(websites: Mapping[str, str], n: int, seed: int) -> list[str]:
     """Draws `n` tasks, or all where there are fewer, in the order of `websites`: the website of each task by its id.
 
-    Each website gives one task, then each that has more gives a second, and so on; chance decides which of them the last round leaves out.
-    Every draw follows from the seed and the task's id alone. A larger `n` adds tasks to those of a smaller one.
+    Each website gives one task, then each that has more gives a second, and so on; chance decides which of them the
+    last round leaves out. Every draw follows from the seed and the task's id alone. A larger `n` adds tasks to those of
+    a smaller one.
 
     >>> draw_tasks({"a": "shop", "b": "shop", "c": "shop", "d": "news"}, 2, seed=0)
     ['b', 'd']
@@ -397,14 +408,14 @@ def _find_recut(folder: Path, split: str) -> Path | None:
 
 
 def _open_folder(folder: Path, split: str) -> Source:
-    found = _split_files(folder)
-    paths = found.get(split)
+    files = _split_files(folder)
+    paths = files.get(split)
     if not paths:
         if recut := _find_recut(folder, SPLITS[split]):
             source: Source = _RECUT["open_recut"](recut, SPLITS[split])
             return source
         raise _no_split(
-            split, str(folder), [*found, *(name for name, hub in SPLITS.items() if _find_recut(folder, hub))]
+            split, str(folder), [*files, *(name for name, hub in SPLITS.items() if _find_recut(folder, hub))]
         )
     if len({path.suffix for path in paths}) > 1:
         raise DatasetError(
@@ -433,15 +444,15 @@ def split_of_file(name: str) -> str | None:
 
 def _split_files(folder: Path) -> dict[str, list[Path]]:
     """Canonical split -> its files, those in `data/` if there are any, as on the hub."""
-    found: dict[str, list[Path]] = {}
+    files: dict[str, list[Path]] = {}
     for place in (folder, folder / "data"):
         here: dict[str, list[Path]] = {}
         for path in sorted(place.iterdir()) if place.is_dir() else ():
             split = split_of_file(path.name)
             if split is not None and path.is_file():
                 here.setdefault(split, []).append(path)
-        found.update(here)
-    return found
+        files.update(here)
+    return files
 
 
 def _files(paths: Sequence[Path], name: str, folder: Path) -> Source:
@@ -472,8 +483,8 @@ def _open_hub(spec: str, split: str) -> Source:
     of_splits: dict[str, list[hub.HubFile]] = {}
     for file in repo.files:
         name = file.name.rpartition("/")[2]
-        if name.endswith(".parquet") and (found := split_of_file(name)):
-            of_splits.setdefault(found, []).append(file)
+        if name.endswith(".parquet") and (split_of_name := split_of_file(name)):
+            of_splits.setdefault(split_of_name, []).append(file)
     files = sorted(of_splits.get(split, ()), key=lambda file: file.name)
     try:
         if not files:
@@ -498,6 +509,8 @@ def _table(table: Any, name: str, folder: Path | None) -> Source:
     return kind(name, folder, table)
 
 
-def _no_split(split: str, where: str, found: Collection[str]) -> DatasetError:
-    got = f"only {', '.join(found)}" if found else f"no file with a name such as {SPLITS[split]}-00000-of-00001.parquet"
+def _no_split(split: str, where: str, others: Collection[str]) -> DatasetError:
+    got = (
+        f"only {', '.join(others)}" if others else f"no file with a name such as {SPLITS[split]}-00000-of-00001.parquet"
+    )
     return DatasetError("split", f"{split} ({SPLITS[split]}) in {where}", got)

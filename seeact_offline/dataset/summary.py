@@ -1,5 +1,5 @@
-"""The figures of a data set, in one pass over its steps without decoding pictures: the SeeAct paper's Table 1 (`dataset_stats`), and how like real
-pages and tasks it is (`dataset_profile`).
+"""The figures of a data set, in one pass over its steps without decoding pictures: the SeeAct paper's Table 1
+(`dataset_stats`), and how like real pages and tasks it is (`dataset_profile`).
 
 The paper's domains are the hub's subdomains: its train split has 17 of them, and 3 in the column `domain`.
 """
@@ -61,7 +61,8 @@ class DatasetStats:
 
 
 def dataset_stats(steps: Iterable[Step], split: str, count_tokens: Callable[[str], int]) -> DatasetStats:
-    """Computes the figures of a split in one pass that keeps ids, names and counts only. A missing name is no other domain."""
+    """Computes the figures of a split in one pass that keeps ids, names and counts only. A missing name is no other
+    domain."""
     seen: dict[str, set[Any]] = {name: set() for name in ("tasks", "domains", "subdomains", "websites")}
     elements: list[int] = []
     html_tokens: list[int] = []
@@ -160,8 +161,8 @@ def _page_height(steps: Sequence[StepFigures]) -> float | None:
 
 
 def _boxes_off_page(steps: Sequence[StepFigures]) -> float | None:
-    """The share of boxes that lie wholly outside the picture: right or bottom edge at 0 or before, left edge at its width or
-    beyond, or top edge at its height or beyond."""
+    """The share of boxes that lie wholly outside the picture: right or bottom edge at 0 or before, left edge at its
+    width or beyond, or top edge at its height or beyond."""
     boxes = sum(step.boxes for step in steps)
     return sum(step.boxes_off_page for step in steps) / boxes if boxes else None
 

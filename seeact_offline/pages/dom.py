@@ -1,13 +1,14 @@
 """Parse a page once, then describe any of its elements in time linear in what is described.
 
-The rules are MindAct's (Mind2Web's released code, commit 1b7c323, `src/data_utils/dom_utils.py`), reproduced to the byte:
-which nodes around a set of candidates are kept (`_Pruned`), how attributes become words (`_attribute_words`), how
-the kept nodes are written (`_Pruned.pieces`, `_finish`). Upstream copies the whole tree for every description; here the tree
-is flattened to arrays once, and a description touches only the nodes that it keeps.
+The rules are MindAct's (Mind2Web's released code, commit 1b7c323, `src/data_utils/dom_utils.py`), reproduced to the
+byte: which nodes around a set of candidates are kept (`_Pruned`), how attributes become words (`_attribute_words`), how
+the kept nodes are written (`_Pruned.pieces`, `_finish`). Upstream copies the whole tree for every description; here the
+tree is flattened to arrays once, and a description touches only the nodes that it keeps.
 
-Where upstream is undefined (it raises, or prints markup that is no element) this module decides:
-comments, processing instructions and namespaces are dropped when parsing, elements in a `<text>` node are not looked at, and
-a candidate must be an element, never a `<text>` node. Nodes that share an id are kept, numbered and listed together, as upstream does.
+Where upstream is undefined (it raises, or prints markup that is no element) this module decides: comments, processing
+instructions and namespaces are dropped when parsing, elements in a `<text>` node are not looked at, and a candidate
+must be an element, never a `<text>` node. Nodes that share an id are kept, numbered and listed together, as upstream
+does.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ Style = Literal["brackets", "parentheses"]
 
 ID = "backend_node_id"
 TEXT = "text"
+# MindAct's numbers: other ones give other texts than those that the published ranker was trained on
 MAX_DEPTH = 5
 """Descendants are kept this many levels below the candidate's children."""
 MAX_DESCENDANTS = 50
@@ -145,7 +147,8 @@ class Page:
         return self._node(backend_node_id)
 
     def span(self, backend_node_id: str) -> tuple[int, int]:
-        """Places in document order: its own, and one past the last node inside it. Raises RowError `missing_candidate`."""
+        """Places in document order: its own, and one past the last node inside it. Raises RowError
+        `missing_candidate`."""
         node = self._node(backend_node_id)
         return node, self._ends[node]
 
@@ -180,7 +183,8 @@ class Page:
                 yield node, " ".join(str(value) for name, value in element.items() if name in wanted)
 
     def describe_group(self, backend_node_ids: Iterable[str], style: Style = "brackets") -> GroupText:
-        """The page pruned around these candidates and the candidates' own texts. Raises RowError `missing_candidate`."""
+        """The page pruned around these candidates and the candidates' own texts. Raises RowError
+        `missing_candidate`."""
         pruned = _Pruned(self, [self._node(i) for i in backend_node_ids])
         pieces, spans = pruned.pieces(style)
         choices = tuple(
@@ -220,7 +224,8 @@ class Page:
         return first, {key: nodes for key, nodes in twins.items() if len(nodes) > 1 or not key}
 
     def check_describable(self, backend_node_ids: Iterable[str]) -> None:
-        """Raises RowError `page_too_large` when all these candidates together take more than MAX_DESCRIBED nodes to describe.
+        """Raises RowError `page_too_large` when all these candidates together take more than MAX_DESCRIBED nodes to
+        describe.
 
         Each is written with its ancestors, all their text nodes, and whatever shares an id with one of these.
         """
@@ -340,7 +345,8 @@ class _Pruned:
         return connected
 
     def _splice(self) -> tuple[set[int], dict[int, int]]:
-        """Finds the nodes that give their place to their children, and the number of children left to each other node."""
+        """Finds the nodes that give their place to their children, and the number of children left to each other
+        node."""
         page = self._page
         n_children = dict.fromkeys(self._order, 0)
         has_text: set[int] = set()
@@ -460,8 +466,8 @@ def _parse(cleaned_html: str) -> etree._Element:
     return root
 
 
-def _too_large(found: str, limit: int) -> RowError:
-    return RowError("page_too_large", f"cleaned_html has {found}, expected {limit:,} at most")
+def _too_large(excess: str, limit: int) -> RowError:
+    return RowError("page_too_large", f"cleaned_html has {excess}, expected {limit:,} at most")
 
 
 def _content(element: etree._Element, tag: str, is_root: bool) -> _Content:
@@ -481,8 +487,8 @@ def _content(element: etree._Element, tag: str, is_root: bool) -> _Content:
 def _text_tag(element: etree._Element) -> str:
     """The opening tag of a text node that has attributes (`<text role= x title= y z>`), else empty.
 
-    Upstream turns attributes into words for elements only and takes out only text tags without any. So of these the names
-    and whole values are written, and each quote is a space.
+    Upstream turns attributes into words for elements only and takes out only text tags without any. So of these the
+    names and whole values are written, and each quote is a space.
     """
     named = [(str(name), str(value)) for name, value in element.items() if name != ID]
     if not named:
@@ -516,7 +522,8 @@ def _escape_value(value: str) -> str:
 
 
 def _opening_tag(tag: str, number: int | None, words: str, closes_itself: bool) -> str:
-    """`<tag id=N words>`. Upstream writes `id="N" meta="words"`, turns quotes into spaces and takes the names out again."""
+    """`<tag id=N words>`. Upstream writes `id="N" meta="words"`, turns quotes into spaces and takes the names out
+    again."""
     end = "/>" if closes_itself else ">"
     if "=" in words:
         head = f"<{tag}" + (f" id= {number} " if number is not None else "") + f" meta= {words} {end}"

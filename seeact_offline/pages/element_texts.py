@@ -1,24 +1,25 @@
 """Collects the texts that an element can be called by: on it, in it and beside it.
 
-In this order (`TEXT_SOURCES`): the words directly in it; all words in it; these with what its icons say (`alt`, `aria_label`,
-`title` of `img` and `svg`, and of any element without a type that has nothing in it); its own `alt`, `aria_label`, `placeholder`,
-what it holds (`value`, `input_value`, `text_value`; for a list the option selected, else the first; the browser's own words
-on a button without a value), `title`, `label`; its label, or the words that stand for one; the options of a list.
-A hidden value is no text: that of a checkbox or radio button is left out.
+In this order (`TEXT_SOURCES`): the words directly in it; all words in it; these with what its icons say (`alt`,
+`aria_label`, `title` of `img` and `svg`, and of any element without a type that has nothing in it); its own `alt`,
+`aria_label`, `placeholder`, what it holds (`value`, `input_value`, `text_value`; for a list the option selected, else
+the first; the browser's own words on a button without a value), `title`, `label`; its label, or the words that stand
+for one; the options of a list. A hidden value is no text: that of a checkbox or radio button is left out.
 
-An element without any such text goes by what code calls it: the `value` of a box to tick, else its `name`; the `name` of an icon
-in it, or a drawing's class; what an input of its type asks for. Values that only say that a box is ticked, and numbers, are
-no texts.
+An element without any such text goes by what code calls it: the `value` of a box to tick, else its `name`; the `name`
+of an icon in it, or a drawing's class; what an input of its type asks for. Values that only say that a box is ticked,
+and numbers, are no texts.
 
 Texts are read up to `MAX_WORDS` words; of an element that holds more only the words directly in it are its text.
 
-**A label** is what `aria_labelledby` names, else the `<label>` whose `for` names the field, else the `<label>` around it, less
-the field's own words. Cleaned pages keep neither `id` nor `for`, so most fields have none of these.
+**A label** is what `aria_labelledby` names, else the `<label>` whose `for` names the field, else the `<label>` around
+it, less the field's own words. Cleaned pages keep neither `id` nor `for`, so most fields have none of these.
 
-**Else the words beside it**: of the wrappers around the field, up to MAX_WRAPPERS, the innermost that says anything before the
-field (behind it, for boxes to tick). There the nearest `<label>` is meant, else the nearest words, up to MAX_CAPTION_WORDS, that
-are not all on links and buttons. What stands beyond another field belongs to that one. Where one side says nothing, the other
-counts if the wrapper has no other field: words before a box, a `<label>` right behind a text field (it floats over it).
+**Else the words beside it**: of the wrappers around the field, up to MAX_WRAPPERS, the innermost that says anything
+before the field (behind it, for boxes to tick). There the nearest `<label>` is meant, else the nearest words, up to
+MAX_CAPTION_WORDS, that are not all on links and buttons. What stands beyond another field belongs to that one. Where
+one side says nothing, the other counts if the wrapper has no other field: words before a box, a `<label>` right behind
+a text field (it floats over it).
 """
 
 from __future__ import annotations
@@ -45,13 +46,16 @@ ASKED_FOR = {
 """Purpose of an input, by its type."""
 PRESSED = frozenset({"checkbox", "radio"})
 """Input types of boxes to tick."""
+# a page does not draw them
 _UNSEEN_VALUES = PRESSED | {"hidden", "image", "password", "file"}
+# values that only say that a box is ticked
 _NO_NAMES = frozenset({"on", "off", "true", "false", "yes", "no"})
 
 MAX_WRAPPERS = 3
 MAX_CAPTION_WORDS = 12
 
 _FIELDS = frozenset({"select", "textarea"})
+# hidden ones are not drawn, and the others bear their own words
 _UNLABELLED_INPUTS = frozenset({"hidden", "button", "submit", "reset", "image"})
 
 MAX_ICON_NODES = 20
@@ -81,7 +85,7 @@ class ElementTexts:
     def of(self, node: int) -> tuple[str, ...]:
         """All texts of one element, each once, in the order of TEXT_SOURCES."""
         page = self._page
-        found = [
+        texts = [
             page.own(node),
             " ".join(page.inside(node, self._nodes[node].end) or ()),
             page.spoken(node),
@@ -89,7 +93,7 @@ class ElementTexts:
             *self._labels.get(node, ()),
             *(page.of_option(option) for option in self._options_of(node)),
         ]
-        return _shown(found) or (_shown(self._names(node)) if page.says_nothing(node) else ())
+        return _shown(texts) or (_shown(self._names(node)) if page.says_nothing(node) else ())
 
     def _written_on(self, node: int) -> list[str]:
         """Texts of its own attributes."""
@@ -130,9 +134,9 @@ class ElementTexts:
         return [n for n in range(node + 1, self._nodes[node].end) if self._nodes[n].tag == "option"]
 
 
-def _shown(found: Sequence[str]) -> tuple[str, ...]:
+def _shown(texts: Sequence[str]) -> tuple[str, ...]:
     # most are empty, and most of the others the same
-    shown = dict.fromkeys(collapsed(text) for text in dict.fromkeys(found) if text)
+    shown = dict.fromkeys(collapsed(text) for text in dict.fromkeys(texts) if text)
     return tuple(text for text in shown if text)
 
 
@@ -178,12 +182,12 @@ class FieldLabels:
 
     def texts(self) -> dict[int, list[str]]:
         """Field -> texts of its label: the label's own words, and all its words."""
-        found = self._labelled()
+        labels = self._labelled()
         for field in self._fields:
-            beside = None if field in found else self._beside(field)
+            beside = None if field in labels else self._beside(field)
             if beside is not None:
-                found[field] = self._said(beside)
-        return found | self._named()
+                labels[field] = self._words_of(beside)
+        return labels | self._named()
 
     # --- labels that say whose they are ---
 
@@ -198,7 +202,7 @@ class FieldLabels:
         return named
 
     def _labelled(self) -> dict[int, list[str]]:
-        found: dict[int, list[str]] = {}
+        labels: dict[int, list[str]] = {}
         for label, node in enumerate(self._nodes):
             if node.tag != "label":
                 continue
@@ -208,10 +212,10 @@ class FieldLabels:
                 field = self._first_field(label + 1, node.end)
             if field is not None:
                 self._taken.append(label)
-                found.setdefault(field, []).extend(self._said(label, field))
-        return found
+                labels.setdefault(field, []).extend(self._words_of(label, field))
+        return labels
 
-    def _said(self, label: int, field: int = -1) -> list[str]:
+    def _words_of(self, label: int, field: int = -1) -> list[str]:
         """A label's own words, and all its words less those of the field inside it."""
         end = self._nodes[label].end
         whole = self._page.inside(label, end)
@@ -245,9 +249,9 @@ class FieldLabels:
                     and not self._is_taken(behind)
                 )
                 sides = [self._nearest(before), behind if behind is not None and is_floating else _Side.SILENT]
-            found = next((side for side in sides if isinstance(side, int)), None)
-            if found is not None:
-                return found
+            caption = next((side for side in sides if isinstance(side, int)), None)
+            if caption is not None:
+                return caption
             if _Side.FOREIGN in sides or (is_pressed and not is_only):
                 return None
             inner = wrapper
@@ -255,20 +259,20 @@ class FieldLabels:
 
     def _nearest(self, siblings: Iterable[int]) -> int | _Side:
         """The one of the siblings, nearest first, that speaks for the field."""
-        found: int | _Side = _Side.SILENT
+        caption: int | _Side = _Side.SILENT
         for sibling in siblings:
             if self._first_field(sibling, self._nodes[sibling].end) is not None:
-                return found if isinstance(found, int) else _Side.FOREIGN
+                return caption if isinstance(caption, int) else _Side.FOREIGN
             if self._page.says_nothing(sibling):
                 continue
             if self._nodes[sibling].tag == "label" and not self._is_taken(sibling):
                 return sibling
-            if found is _Side.SILENT:
+            if caption is _Side.SILENT:
                 words = self._page.inside(sibling, self._nodes[sibling].end)
                 is_short = words is not None and len(words) <= MAX_CAPTION_WORDS
                 is_caption = is_short and self._is_free(sibling) and not self._is_taken(sibling)
-                found = sibling if is_caption else _Side.FOREIGN
-        return found
+                caption = sibling if is_caption else _Side.FOREIGN
+        return caption
 
     def _is_free(self, node: int) -> bool:
         """Tells whether some of its words are not on a link or a button."""
@@ -357,13 +361,13 @@ class PageWords:
     def icon_names(self, node: int) -> str:
         """Names that code gives the icons in a node; empty where it holds too much."""
         end = self.nodes[node].end
-        said: list[str] = []
+        words: list[str] = []
         for number in range(node, end) if end - node <= MAX_ICON_NODES else ():
             attributes, is_drawn = self.attributes[number], self.nodes[number].tag == "svg"
             name = attributes.get("name", "") or (attributes.get("class", "") if is_drawn else "")
             if name and self._is_icon(number):
-                said += [word for word in spelt_out(name).split() if word.lower() not in _ICON_WORDS]
-        return " ".join(said)
+                words += [word for word in spelt_out(name).split() if word.lower() not in _ICON_WORDS]
+        return " ".join(words)
 
     def of_option(self, option: int) -> str:
         words = self._options.inside(option, self.nodes[option].end)
@@ -377,16 +381,16 @@ class PageWords:
             if node.tag == "option":
                 in_option = max(in_option, node.end)
             shown = () if number < in_option else words
-            said = self._said(number) if number >= in_option else []
+            icon_words = self._icon_words(number) if number >= in_option else []
             self._options.add(words)
             self._plain.add(shown)
-            self._spoken.add([*shown, *said] if said else shown)
-            if said:
+            self._spoken.add([*shown, *icon_words] if icon_words else shown)
+            if icon_words:
                 self._speaking.append(number)
             if words:
                 self._own.setdefault(node.parent if node.tag == "text" else number, []).extend(words)
 
-    def _said(self, number: int) -> list[str]:
+    def _icon_words(self, number: int) -> list[str]:
         """Words of an icon; empty for any other node."""
         attributes = self.attributes[number]
         if len(attributes) <= ("backend_node_id" in attributes) or not self._is_icon(number):

@@ -27,7 +27,8 @@ def shown_point(numbers: Sequence[float], coordinates: Coordinates, size: tuple[
 
 
 def is_everything(numbers: Sequence[float], extent: tuple[float, float]) -> bool:
-    """Tells whether a box is around the whole picture, and so points at nothing. `extent`: the numbers at its right and bottom edge."""
+    """Tells whether a box is around the whole picture, and so points at nothing. `extent`: the numbers at its right and
+    bottom edge."""
     edges = zip(numbers[2:], extent, strict=False)
     return len(numbers) == 4 and max(numbers[:2]) <= 0 and all(number >= 0.98 * edge for number, edge in edges)
 
@@ -75,7 +76,7 @@ def element_at(point: tuple[float, float], elements: Iterable[tuple[str, Box]]) 
     """
     holding = [(box.w * box.h, node) for node, box in elements if is_usable(box) and box.contains(*point)]
     # reversed, because min takes the first of equals
-    return min(reversed(holding), key=lambda one: one[0], default=(0.0, None))[1]
+    return min(reversed(holding), key=lambda pair: pair[0], default=(0.0, None))[1]
 
 
 def is_usable(box: Box) -> bool:

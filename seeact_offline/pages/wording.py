@@ -1,4 +1,5 @@
-"""Words as they are compared, those written on a page and those that a reply says are written there; and the types of elements in both."""
+"""Words as they are compared, those written on a page and those that a reply says are written there; and the types of
+elements in both."""
 
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _PREFIX = re.compile(r"\b(un|de|dis|non)-(?=[a-z])")
 """A hyphen after these parts no words: `de-select` is the opposite of `select`."""
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+# `$5.00` is `$5`, while `1.00.5` and `1,000` stay
 _NO_CENTS = re.compile(r"(?<=\d)[.,]00?(?!\d|[.,:]\d)")
 _DIGITS = re.compile(r"\d+")
 _RUNS = ((1, 1), (1, 2), (2, 1), (1, 3), (3, 1), (0, 1), (1, 0))
@@ -41,7 +43,8 @@ def collapsed(text: str) -> str:
 
 
 def normalised(text: str) -> str:
-    """The words in their plain form, with single spaces; of a text of signs alone the signs, those that look alike as one.
+    """The words in their plain form, with single spaces; of a text of signs alone the signs, those that look alike as
+    one.
 
     Cents that are zero are left out: `$1,199.00` is `$1,199`.
     """
@@ -66,7 +69,8 @@ def spelt_out(name: str) -> str:
 
 
 def are_whole(words: str, *texts: str) -> bool:
-    """Tells whether all numbers among words that texts as written share are numbers in each of them: 9 is not in `9.5`."""
+    """Tells whether all numbers among words that texts as written share are numbers in each of them: 9 is not in
+    `9.5`."""
     digits = _DIGITS.findall(words)
     if not digits:
         return True
@@ -75,20 +79,22 @@ def are_whole(words: str, *texts: str) -> bool:
 
 
 def contains(text: str, part: str) -> bool:
-    """Tells whether the words of `part` stand together in `text`, both normalised, without a negation right before them."""
+    """Tells whether the words of `part` stand together in `text`, both normalised, without a negation right before
+    them."""
     if part not in text:
         return False
     *before, _ = f" {text} ".split(f" {part} ")
     return any(words.rpartition(" ")[2] not in _NEGATIONS for words in before)
 
 
-def differ_by_typos(one: str, other: str) -> bool:
-    """Tells whether two normalised texts have the same words but for articles, spaces, accents and a typing error in each.
+def differ_by_typos(text: str, other: str) -> bool:
+    """Tells whether two normalised texts have the same words but for articles, spaces, accents and a typing error in
+    each.
 
-    Codes and numbers (`_CODE`) are equal or other ones. So are words that begin differently (`check`, `uncheck`). The error is
-    a letter too many or too few, two swapped, or, inside a word of five letters or more, another letter.
+    Codes and numbers (`_CODE`) are equal or other ones. So are words that begin differently (`check`, `uncheck`). The
+    error is a letter too many or too few, two swapped, or, inside a word of five letters or more, another letter.
     """
-    a, b = one.split(), other.split()
+    a, b = text.split(), other.split()
     # how many words of each are paired
     paired = {(0, 0)}
     while paired and (len(a), len(b)) not in paired:
@@ -97,19 +103,19 @@ def differ_by_typos(one: str, other: str) -> bool:
     return bool(paired)
 
 
-def _are_alike(one: list[str], other: list[str]) -> bool:
+def _are_alike(first: list[str], second: list[str]) -> bool:
     """Tells whether two words differ by one typing error at most, by spaces, or by an article too many."""
     from rapidfuzz.distance import OSA
 
-    if not one or not other:
-        return (one or other)[0] in ARTICLES
+    if not first or not second:
+        return (first or second)[0] in ARTICLES
 
     # accents of Latin, Greek and Cyrillic script go; marks of other scripts tell words apart
     a, b = (
         "".join(c for c in unicodedata.normalize("NFKD", joined) if not "\u0300" <= c <= "\u036f")
-        for joined in (_BETWEEN.sub("", " ".join(words)) for words in (one, other))
+        for joined in (_BETWEEN.sub("", " ".join(words)) for words in (first, second))
     )
-    if a == b or len(one) != len(other):
+    if a == b or len(first) != len(second):
         return a == b
     if a[:1] != b[:1] or _CODE.fullmatch(a) or _CODE.fullmatch(b) or OSA.distance(a, b) > 1:
         return False
@@ -196,7 +202,8 @@ def asked_type(text: str) -> str:
 
 
 def bare_text(text: str) -> str:
-    """A reply's text, normalised, less what it says about the element: `the "Go" button`, `Location field`, `Go (an icon)`.
+    """A reply's text, normalised, less what it says about the element: `the "Go" button`, `Location field`, `Go (an
+    icon)`.
 
     That is what it quotes, if just one thing; else what is left without remarks in brackets, TYPE_WORDS at the end and
     articles in front. Empty where nothing but TYPE_WORDS is left.
@@ -211,5 +218,6 @@ def bare_text(text: str) -> str:
 
 
 def without_leading_type(text: str) -> str:
-    """A normalised text without TYPE_WORDS in front, which may be verbs: `dropdown size`, but also `select all`, `link account`."""
+    """A normalised text without TYPE_WORDS in front, which may be verbs: `dropdown size`, but also `select all`, `link
+    account`."""
     return " ".join(dropwhile((TYPE_WORDS | ARTICLES).__contains__, text.split()))

@@ -1,4 +1,5 @@
-"""Ranks candidates, up to a top k: the texts that a ranker reads, rankers by name, score files, recall, and the stage that makes a score file."""
+"""Ranks candidates, up to a top k: the texts that a ranker reads, rankers by name, score files, recall, and the stage
+that makes a score file."""
 
 from seeact_offline.ranking.rankers import (
     BACKENDS,

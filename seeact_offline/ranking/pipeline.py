@@ -1,4 +1,5 @@
-"""A split through a ranker, step by step: describing and tokenising overlap with the model's work, nothing is scored twice.
+"""A split through a ranker, step by step: describing and tokenising overlap with the model's work, nothing is scored
+twice.
 
 Scores go into a journal: a first line that names the configuration, then one line per step.
 """
@@ -37,7 +38,7 @@ class StepDescription:
     failure: str = ""
     detail: str = ""
     """The step's fault."""
-    known: bool = False
+    is_scored: bool = False
     """An earlier run scored it."""
 
 
@@ -58,7 +59,8 @@ class StepRanking:
 
 
 class ScoreJournal:
-    """The scores so far, on disk: a line that says what makes them, then one line per step. Use as a context manager."""
+    """The scores so far, on disk: a line that says what makes them, then one line per step. Use as a context
+    manager."""
 
     def __init__(self, path: Path, origin: Origin) -> None:
         self._journal = Journal(path)
@@ -93,7 +95,8 @@ class ScoreJournal:
         return frozenset(self._offsets)
 
     def of(self, key: StepKey) -> tuple[StepScores, int]:
-        """The scores of a step, and the number of its texts that were cut. Raises KeyError for a step that is not in the journal."""
+        """The scores of a step, and the number of its texts that were cut. Raises KeyError for a step that is not in
+        the journal."""
         _, truncated, pairs = json.loads(self._journal.at(self._offsets[key]))
         return {node: (score, rank) for rank, (node, score) in enumerate(pairs)}, truncated
 
@@ -105,7 +108,8 @@ class ScoreJournal:
                 yield from (ScoreRow(key, node, score, rank or 0) for node, (score, rank) in scores.items())
 
     def keep(self, ranking: StepRanking) -> StepRanking:
-        """Adds new scores as one line, handed to the operating system before this returns; fills in those that it already has."""
+        """Adds new scores as one line, handed to the operating system before this returns; fills in those that it
+        already has."""
         key = ranking.truth.key
         if ranking.resumed:
             scores, truncated = self.of(key)
@@ -143,10 +147,10 @@ class LocalEngine:
         return map(journal.keep, score_steps(descriptions, self._ranker))
 
 
-def describe_step(step: Step, known: bool = False) -> StepDescription:
+def describe_step(step: Step, is_scored: bool = False) -> StepDescription:
     """Never raises: the step's fault is in the result."""
-    if known:
-        return StepDescription(step.truth, known=True)
+    if is_scored:
+        return StepDescription(step.truth, is_scored=True)
     try:
         fault = next((fault for fault in step.faults if fault.name not in HARMLESS), None)
         if fault is not None:
@@ -186,7 +190,7 @@ def score_steps(descriptions: Iterable[StepDescription], ranker: StepRanker) -> 
 
 def _prepare(step: StepDescription, ranker: StepRanker) -> Callable[[], StepRanking]:
     """Does the work that needs no model; calling the result does the rest."""
-    ranking = StepRanking(step.truth, None, 0, step.failure, step.detail, step.known)
+    ranking = StepRanking(step.truth, None, 0, step.failure, step.detail, step.is_scored)
     if step.texts is None:
         return lambda: ranking
     before = ranker.truncated

@@ -1,6 +1,7 @@
 """Rankers: their names, how each ranks a step, and the top k that follows.
 
-`bundled` and `bm25` come with the program; any other name is a score file or a checkpoint, and names with a + between them are fused.
+`bundled` and `bm25` come with the program; any other name is a score file or a checkpoint, and names with a + between
+them are fused.
 """
 
 from __future__ import annotations
@@ -51,11 +52,11 @@ class StepRanker(ABC):
         return 0
 
     @abstractmethod
-    def begin(self, given: RankerInput) -> Callable[[], StepScores]:
+    def begin(self, inputs: RankerInput) -> Callable[[], StepScores]:
         """Does the work that needs no model; calling the result does the rest and gives scores with ranks, best first.
 
-        Equal scores rank in document order, which gives nothing away. Raises RowError for a step that it cannot rank; the result
-        raises InputError if the ranker fails.
+        Equal scores rank in document order, which gives nothing away. Raises RowError for a step that it cannot rank;
+        the result raises InputError if the ranker fails.
         """
 
 
@@ -95,8 +96,8 @@ class TextRanker(StepRanker):
     def __init__(self, ranker: Ranker) -> None:
         self.name, self._ranker = ranker.name, ranker
 
-    def begin(self, given: RankerInput) -> Callable[[], StepScores]:
-        return lambda: _ranked(given, self.name, lambda: self._ranker.score(given.query, list(given.texts.values())))
+    def begin(self, inputs: RankerInput) -> Callable[[], StepScores]:
+        return lambda: _ranked(inputs, self.name, lambda: self._ranker.score(inputs.query, list(inputs.texts.values())))
 
 
 class CheckpointRanker(StepRanker):
@@ -113,13 +114,13 @@ class CheckpointRanker(StepRanker):
     def truncated(self) -> int:
         return self._checkpoint.truncated
 
-    def begin(self, given: RankerInput) -> Callable[[], StepScores]:
+    def begin(self, inputs: RankerInput) -> Callable[[], StepScores]:
         """Raises RowError `unrankable` for refused texts."""
         try:
-            encoded = self._checkpoint.encode([(given.query, list(given.texts.values()))])
+            encoded = self._checkpoint.encode([(inputs.query, list(inputs.texts.values()))])
         except ValueError as error:
             raise RowError("unrankable", str(error)) from error
-        return lambda: _ranked(given, self.name, lambda: self._checkpoint.predict(encoded)[0])
+        return lambda: _ranked(inputs, self.name, lambda: self._checkpoint.predict(encoded)[0])
 
 
 class FileRanker(StepRanker):
@@ -133,13 +134,14 @@ class FileRanker(StepRanker):
     def digest(self) -> str:
         return self.scores.digest
 
-    def begin(self, given: RankerInput) -> Callable[[], StepScores]:
-        """The file's ranks, or those of its scores. Raises RowError `no_scores` for a step or candidate that the file lacks."""
-        known = self.scores.at(given.key)
-        if known is None:
+    def begin(self, inputs: RankerInput) -> Callable[[], StepScores]:
+        """The file's ranks, or those of its scores. Raises RowError `no_scores` for a step or candidate that the file
+        lacks."""
+        scores = self.scores.at(inputs.key)
+        if scores is None:
             raise RowError("no_scores", f"{self.name} has no scores for this step")
-        ids = best_first(known, given.in_document_order)
-        return lambda: {node: (known[node][0], rank) for rank, node in enumerate(ids)}
+        ids = best_first(scores, inputs.in_document_order)
+        return lambda: {node: (scores[node][0], rank) for rank, node in enumerate(ids)}
 
 
 class FusedRanker(StepRanker):
@@ -157,19 +159,19 @@ class FusedRanker(StepRanker):
         """Texts cut so far by the part that cut most."""
         return max(part.truncated for part in self.parts)
 
-    def begin(self, given: RankerInput) -> Callable[[], StepScores]:
-        begun = [part.begin(given) for part in self.parts]
+    def begin(self, inputs: RankerInput) -> Callable[[], StepScores]:
+        begun = [part.begin(inputs) for part in self.parts]
 
         def finish() -> StepScores:
-            nodes = given.in_document_order
+            nodes = inputs.in_document_order
             rankings = [finish_part() for finish_part in begun]
             scores = fuse([[ranks[node][1] or 0 for node in nodes] for ranks in rankings]).tolist()
-            return _best_first_of(dict(zip(nodes, scores, strict=True)), given)
+            return _best_first_of(dict(zip(nodes, scores, strict=True)), inputs)
 
         return finish
 
 
-def _ranked(given: RankerInput, name: str, score: Callable[[], np.ndarray]) -> StepScores:
+def _ranked(inputs: RankerInput, name: str, score: Callable[[], np.ndarray]) -> StepScores:
     """The step's scores with ranks. Raises InputError where `score` fails or gives no finite numbers."""
     import numpy as np
 
@@ -179,11 +181,12 @@ def _ranked(given: RankerInput, name: str, score: Callable[[], np.ndarray]) -> S
         raise InputError("ranker", f"scores from {name}", str(error)) from error
     if not np.isfinite(scores).all():
         raise InputError("ranker", "finite scores", f"NaN or infinity from {name}")
-    return _best_first_of(dict(zip(given.texts, scores.tolist(), strict=True)), given)
+    return _best_first_of(dict(zip(inputs.texts, scores.tolist(), strict=True)), inputs)
 
 
-def _best_first_of(scores: dict[str, float], given: RankerInput) -> StepScores:
-    order = sorted(scores, key=lambda node: (-scores[node], given.places[node]))
+def _best_first_of(scores: dict[str, float], inputs: RankerInput) -> StepScores:
+    # ties by place in the page: a row lists its positives first, which would give them away
+    order = sorted(scores, key=lambda node: (-scores[node], inputs.places[node]))
     return {node: (scores[node], rank) for rank, node in enumerate(order)}
 
 
@@ -193,8 +196,8 @@ def _best_first_of(scores: dict[str, float], given: RankerInput) -> StepScores:
 def open_ranker(name: str, dtype: str = "auto", backend: str = "auto") -> StepRanker:
     """Opens a ranker, score file or fusion by name. Raises InputError if it does not exist or cannot be used.
 
-    `dtype`, `backend`: for a checkpoint's model by torch; the bundled one needs no torch unless one of them asks for it, and
-    others ignore them.
+    `dtype`, `backend`: for a checkpoint's model by torch; the bundled one needs no torch unless one of them asks for
+    it, and others ignore them.
     """
     parts = parts_of(name)
     if len(parts) > 1:
@@ -219,8 +222,8 @@ def _find_checkpoint(name: str) -> Path:
     if name == BUNDLED:
         folder = bundled_folder()
         if folder is None:
-            found = f"{BUNDLED}, which has no weights in this installation"
-            raise InputError("ranker", f"{LEXICAL}, a score file, a folder or a hub id OWNER/NAME", found)
+            got = f"{BUNDLED}, which has no weights in this installation"
+            raise InputError("ranker", f"{LEXICAL}, a score file, a folder or a hub id OWNER/NAME", got)
         return folder
     if Path(name).is_dir():
         return Path(name)
@@ -254,7 +257,8 @@ def bundled_folder() -> Path | None:
 
 
 def lacks_published() -> str:
-    """Fetches the published ranker, unless this machine has it; returns the reason where it cannot be had, else nothing."""
+    """Fetches the published ranker, unless this machine has it; returns the reason where it cannot be had, else
+    nothing."""
     lacking = [package for package in ("torch", "transformers") if find_spec(package) is None]
     if lacking:
         return f"no {' and no '.join(lacking)} to run {PUBLISHED} (run {install_command('hf')})"
@@ -266,7 +270,8 @@ def lacks_published() -> str:
 
 
 def checkpoint_folder(name: str) -> Path:
-    """The folder of a checkpoint of the hub, downloaded at first use: OWNER/NAME or OWNER/NAME@REVISION. Raises HubError."""
+    """The folder of a checkpoint of the hub, downloaded at first use: OWNER/NAME or OWNER/NAME@REVISION. Raises
+    HubError."""
     from ranker.untrusted import PICKLED_WEIGHTS, SAFE_WEIGHTS, SETTINGS_FILES
 
     return hub.model_folder(name, SETTINGS_FILES, SAFE_WEIGHTS, PICKLED_WEIGHTS)
@@ -283,7 +288,8 @@ def is_on_hub(name: str) -> bool:
 
 
 def parts_of(name: str) -> tuple[str, ...]:
-    """The names that a ranker's name fuses: its own alone, unless a + stands in it and nothing on disk has this name."""
+    """The names that a ranker's name fuses: its own alone, unless a + stands in it and nothing on disk has this
+    name."""
     return (name,) if FUSED not in name or Path(name).exists() else tuple(name.split(FUSED))
 
 
@@ -334,17 +340,17 @@ class LiveScores:
         return self.ranker.begin(ranker_input(step, page))()
 
 
-def best_first(known: StepScores, ids: Sequence[str]) -> list[str]:
+def best_first(scores: StepScores, ids: Sequence[str]) -> list[str]:
     """The ids by rank; where ranks are not known, by descending score, and equal scores in the given order.
 
     Raises RowError `no_scores` for an id without a score.
     """
-    if not known.keys() >= set(ids):
-        missing = [node for node in ids if node not in known]
+    if not scores.keys() >= set(ids):
+        missing = [node for node in ids if node not in scores]
         raise RowError("no_scores", f"the score file lacks {len(missing)} of {len(ids)} candidates, first {missing[0]}")
-    if all(known[node][1] is not None for node in ids):
-        return sorted(ids, key=lambda node: (known[node][1], -known[node][0]))
-    return sorted(ids, key=lambda node: -known[node][0])
+    if all(scores[node][1] is not None for node in ids):
+        return sorted(ids, key=lambda node: (scores[node][1], -scores[node][0]))
+    return sorted(ids, key=lambda node: -scores[node][0])
 
 
 def top_k(step: Step, scores: Scores, k: int, page: Page | None = None) -> tuple[RankedCandidate, ...]:
@@ -352,9 +358,9 @@ def top_k(step: Step, scores: Scores, k: int, page: Page | None = None) -> tuple
 
     Ranks in the file decide; without ranks, descending score, with ties in the row's order (as in the published ranks).
     """
-    known = scores.of(step, page)
-    if known is None:
+    step_scores = scores.of(step, page)
+    if step_scores is None:
         raise RowError("no_scores", "the score file has no scores for this step")
     ids = [c.backend_node_id for c in step.candidates]
-    ids = best_first(known, ids)[:k]
-    return tuple(RankedCandidate(node, known[node][0], place) for place, node in enumerate(ids))
+    ids = best_first(step_scores, ids)[:k]
+    return tuple(RankedCandidate(node, step_scores[node][0], place) for place, node in enumerate(ids))

@@ -1,5 +1,5 @@
-"""The quality of a ranking: recall at k, MRR, ties across the cut, and the ceiling that recall puts on all later stages; its curve as a
-table and a picture."""
+"""The quality of a ranking: recall at k, MRR, ties across the cut, and the ceiling that recall puts on all later
+stages; its curve as a table and a picture."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 RECALL_AT = (1, 3, 5, 10, 20, 50, 100)
 CUT = 50
 """Candidates that the pipeline offers, and the depth of the MRR."""
+# twice the cut shows what a deeper one would gain
 CURVE_TO = 100
 PUBLISHED_RECALL_AT_50 = {"cross_task": 0.889, "cross_website": 0.853, "cross_domain": 0.857}
-"""Recall of the fine-tuned DeBERTa on Mind2Web's own test sets, which have more steps than Multimodal-Mind2Web: Mind2Web
-paper, section 4.1."""
+"""Recall of the fine-tuned DeBERTa on Mind2Web's own test sets, which have more steps than Multimodal-Mind2Web:
+Mind2Web paper, section 4.1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +59,11 @@ class CurvePoint(NamedTuple):
 
 def step_rank(step: StepRanking) -> StepRank:
     scores = step.scores or {}
-    found = [rank for node in step.truth.positives if node in scores and (rank := scores[node][1]) is not None]
+    ranks = [rank for node in step.truth.positives if node in scores and (rank := scores[node][1]) is not None]
     ordered = sorted((score for score, _ in scores.values()), reverse=True)
     return StepRank(
         key=step.truth.key,
-        best_rank=min(found, default=None),
+        best_rank=min(ranks, default=None),
         has_positive=bool(step.truth.positives),
         is_tied=len(ordered) > CUT and ordered[CUT - 1] == ordered[CUT],
         n_texts=len(scores),
@@ -122,7 +123,8 @@ def read_curve(text: str) -> list[CurvePoint]:
 
 
 def curve_csv(points: Sequence[CurvePoint]) -> str:
-    """The curve as CSV. `recall` and `step_sr_ceiling_micro` are one figure under the two names that people look for."""
+    """The curve as CSV. `recall` and `step_sr_ceiling_micro` are one figure under the two names that people look
+    for."""
     lines = ["k,recall,recall_with_positive,step_sr_ceiling_micro,step_sr_ceiling_macro"]
     for point in points:
         values = (point.recall, point.recall_with_positive, point.recall, point.step_sr_ceiling_macro)

@@ -31,6 +31,7 @@ COLUMNS = ("annotation_id", "action_uid", "backend_node_id", "score", "rank")
 KEY_COLUMNS = COLUMNS[:2]
 METADATA = b"seeact_offline"
 """The key of the origin in a parquet file's metadata."""
+# bounds the memory that writing takes: a split has millions of rows
 ROWS_AT_ONCE = 200_000
 StepScores = Mapping[str, tuple[float, int | None]]
 """backend_node_id -> (score, rank from 0 or None where ranks are not known)."""
@@ -159,13 +160,13 @@ def check_dataset(scores: FileScores, split: Split, source: str) -> None:
     try:
         # of the file's split: scores of all splits serve for one of them, and the other way round
         same = split.name == scores.origin.split
-        found = (split if same else open_split(split.dataset, scores.origin.split)).fingerprint
+        fingerprint = (split if same else open_split(split.dataset, scores.origin.split)).fingerprint
     except DatasetError:
         return
-    if found != scores.origin.dataset_fingerprint:
+    if fingerprint != scores.origin.dataset_fingerprint:
         raise ScoreFileError(
             "scores",
-            f"scores of {split.dataset} ({scores.origin.split}, fingerprint {found})",
+            f"scores of {split.dataset} ({scores.origin.split}, fingerprint {fingerprint})",
             f"{source}, made from another data set (fingerprint {scores.origin.dataset_fingerprint})",
         )
 

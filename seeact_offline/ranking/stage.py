@@ -1,9 +1,10 @@
 """The ranking stage: the candidates of a split through a ranker, into a score file; and the scores of a run.
 
-A run takes its scores from a file that the user names, or keeps a ranker's scores in `$SEEACT_CACHE` (the user's cache folder):
-one score file for a split, its version and a ranker. It ranks the steps that the file lacks and adds them, so nothing is ranked
-twice, whatever `limit` and `tasks` leave of the split. The folder may be deleted at any time; a damaged file is made anew. The
-bundled sample brings such files of its default ranker. Any other data needs a ranking that was chosen.
+A run takes its scores from a file that the user names, or keeps a ranker's scores in `$SEEACT_CACHE` (the user's cache
+folder): one score file for a split, its version and a ranker. It ranks the steps that the file lacks and adds them, so
+nothing is ranked twice, whatever `limit` and `tasks` leave of the split. The folder may be deleted at any time; a
+damaged file is made anew. The bundled sample brings such files of its default ranker. Any other data needs a ranking
+that was chosen.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ TRANSIENT = frozenset({"internal_error"})
 LOCAL = "local"
 """Names this process among engines."""
 RANKING_ENGINES = Doors({"ray": "seeact_offline.cluster.ray:open_engine"})
-"""Name -> function of a ranker's name, `Workers`, an opener of rankers and a function that hears of lost workers, which opens a
-`ranking.pipeline.Engine`."""
+"""Name -> function of a ranker's name, `Workers`, an opener of rankers and a function that hears of lost workers, which
+opens a `ranking.pipeline.Engine`."""
 ENGINES = (LOCAL, *RANKING_ENGINES)
 DATA, RANKING, EXECUTION = "data", "ranking, grounding and prompts", "execution"
 """Groups of options."""
@@ -157,8 +158,8 @@ class RankConfig:
         return isinstance(self.dataset, str) and self.dataset == SAMPLE
 
     def check_chosen(self) -> None:
-        """Raises InputError for data for which no ranker is named, where the published one cannot be had. A name that is none of a
-        data set is refused later, as such.
+        """Raises InputError for data for which no ranker is named, where the published one cannot be had. A name that
+        is none of a data set is refused later, as such.
         """
         dataset = self.dataset
         if self.ranker is not None or self._is_sample:
@@ -230,10 +231,10 @@ class KeptScores:
 
     def of(self, step: Step, page: Page | None = None) -> StepScores | None:
         """Raises StepError for a step that could not be ranked."""
-        known, origin = self.file.of(step, page), self.file.origin
-        if known is None and origin is not None and str(step.key) in origin.left_out:
+        scores, origin = self.file.of(step, page), self.file.origin
+        if scores is None and origin is not None and str(step.key) in origin.left_out:
             raise StepError(*origin.left_out[str(step.key)])
-        return known
+        return scores
 
 
 def rank(config: RankConfig, out: Path, watch: RankWatch | None = None, format: Format = "parquet") -> Ranking:
@@ -282,7 +283,8 @@ def ranking_stage(config: RankConfig, scores: Path | None, split: Split, watch: 
 
 
 def kept_scores(config: RankConfig, split: Split, engine: Engine, watch: RankWatch) -> KeptScores:
-    """Ranks the steps whose scores are not kept yet; if the cache cannot be used, all of them, with a note. Raises InputError."""
+    """Ranks the steps whose scores are not kept yet; if the cache cannot be used, all of them, with a note. Raises
+    InputError."""
     origin = replace(_origin(config, split, engine), limit=None)
     path = _cache_file(split, origin.ranker_digest, origin.text_version)
     shipped = SCORES / path.name
@@ -360,7 +362,8 @@ def _origin(config: RankConfig, split: Split, engine: Engine) -> Origin:
 
 
 def _check_score_files(config: RankConfig, split: Split, watch: RankWatch) -> None:
-    """Raises ScoreFileError for a score file among the rankers that scores none of the steps, or was made from other data."""
+    """Raises ScoreFileError for a score file among the rankers that scores none of the steps, or was made from other
+    data."""
     for part in filter(is_score_file, parts_of(config.ranker_name)):
         _read_scores(Path(part), split, watch)
 
@@ -376,10 +379,11 @@ def _rank_into(
     old: ParquetScores | None = None,
     is_kept: bool = True,
 ) -> tuple[list[StepRank], Origin]:
-    """Scores the steps of the split that the journal beside `out` lacks, and writes the score file, whole or not at all.
+    """Scores the steps of the split that the journal beside `out` lacks, and writes the score file, whole or not at
+    all.
 
-    `old`: scores of other steps, which go into the file too. `is_kept`: an interrupted run finds the journal again. Returns the split's ranks in its order, and the file's origin.
-    Raises InputError.
+    `old`: scores of other steps, which go into the file too. `is_kept`: an interrupted run finds the journal again.
+    Returns the split's ranks in its order, and the file's origin. Raises InputError.
     """
     left_out = {**old.origin.left_out} if old is not None and old.origin is not None else {}
     ranks: dict[StepKey, StepRank] = {}

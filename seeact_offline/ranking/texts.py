@@ -55,7 +55,8 @@ def ranker_input(step: Step, page: Page | None = None) -> RankerInput:
 
 
 def check_candidates(step: Step, page: Page) -> None:
-    """Raises RowError if a candidate is not in the page, its id occurs more than once, or describing it would take too long."""
+    """Raises RowError if a candidate is not in the page, its id occurs more than once, or describing it would take too
+    long."""
     ids = {candidate.backend_node_id for candidate in step.candidates}
     absent = ids - page.ids
     if absent:

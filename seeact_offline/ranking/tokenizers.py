@@ -40,7 +40,8 @@ class Tokenizer:
 
 @lru_cache(8)
 def open_tokenizer(spec: str) -> Tokenizer:
-    """`words`, `characters` (four are a token), `tiktoken:ENCODING_OR_MODEL` or `hf:DIR_OR_ID`. Raises InputError if it cannot be loaded."""
+    """`words`, `characters` (four are a token), `tiktoken:ENCODING_OR_MODEL` or `hf:DIR_OR_ID`. Raises InputError if it
+    cannot be loaded."""
     kind, _, name = spec.partition(":")
     if spec == WORDS:
         return Tokenizer(spec, count_words)
@@ -56,8 +57,9 @@ def open_tokenizer(spec: str) -> Tokenizer:
 
 
 def tokenizer_of(model: Any) -> str:
-    """The tokenizer of a model as users name it, as `open_tokenizer` takes it: tiktoken's encoding where it is on this machine, that of a
-    local model, characters for Gemini as VisualWebArena counts; else words. Fetches nothing for a server's model."""
+    """The tokenizer of a model as users name it, as `open_tokenizer` takes it: tiktoken's encoding where it is on this
+    machine, that of a local model, characters for Gemini as VisualWebArena counts; else words. Fetches nothing for a
+    server's model."""
     provider, _, name = model_name(model).partition("/")
     own = name.rpartition("/")[2]
     if provider == "hf":
@@ -101,8 +103,8 @@ def _tiktoken(spec: str, name: str) -> Tokenizer:
         hint = install_command("stats")
         raise InputError("tokenizer", sentence=f"tiktoken:{name} needs the package tiktoken: run {hint}") from None
     try:
-        known = name in tiktoken.list_encoding_names()
-        encoding = tiktoken.get_encoding(name) if known else tiktoken.encoding_for_model(name)
+        is_encoding = name in tiktoken.list_encoding_names()
+        encoding = tiktoken.get_encoding(name) if is_encoding else tiktoken.encoding_for_model(name)
     except KeyError:
         names = ", ".join(tiktoken.list_encoding_names())
         raise InputError("tokenizer", f"tiktoken:NAME of {names} or of a model", repr(name)) from None

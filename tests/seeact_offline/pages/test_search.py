@@ -318,7 +318,7 @@ def test_labels_and_icons_of_a_huge_page_are_found_in_time_linear_in_it(body) ->
 def test_a_text_that_leads_to_the_target_alone_goes_first() -> None:
     body = "<a #|1| title=|Second page|><text>Next</text></a><a #|2|><text>Next</text></a>"
     best = descriptions(search(body), ["1"])[0]
-    assert (best.type, best.text, best.reaches, best.found.ids) == ("LINK", "Second page", True, ("1",))
+    assert (best.type, best.text, best.reaches, best.result.ids) == ("LINK", "Second page", True, ("1",))
 
 
 def test_a_target_among_others_is_reached_up_to_the_limit() -> None:
@@ -337,7 +337,7 @@ def test_a_target_without_words_has_no_description() -> None:
 
 def test_any_of_several_targets_will_do() -> None:
     body = "<button #|1|><svg #|2| title=|Close|/></button>"
-    assert descriptions(search(body), ["2", "1"])[0].found.ids == ("1",)
+    assert descriptions(search(body), ["2", "1"])[0].result.ids == ("1",)
 
 
 # --- against the slow search ---

@@ -14,6 +14,7 @@ from seeact_offline.ranking.tokenizers import open_tokenizer, tokenizer_of
 from seeact_offline.records import InputError
 
 
+@pytest.mark.slow
 def test_hugging_face_tokenizer_is_read_from_a_folder(tmp_path: Path) -> None:
     library = pytest.importorskip("tokenizers")
     transformers = pytest.importorskip("transformers")
