@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from seeact_offline.cli.parser import MOST_NAMED, Parser, basic
 from seeact_offline.dataset import SPLITS, TEST_SPLITS, canonical_split, open_split
+from seeact_offline.files.digest import PREFIX
 from seeact_offline.files.options import (
     ABOVE_0,
     COUNT,
@@ -22,7 +23,6 @@ from seeact_offline.files.options import (
     names_in,
     words_of,
 )
-from seeact_offline.files.places import PREFIX
 from seeact_offline.grounding.strategies import UNGROUNDED, find_strategy, own_options
 from seeact_offline.grounding.strategy import Option
 from seeact_offline.ranking.stage import DATA, EXECUTION, RANKING, RankConfig

@@ -17,12 +17,12 @@ from importlib.resources import files
 from statistics import fmean, median
 from typing import Any, NamedTuple
 
+from seeact_offline.models.tokens import Size, full_size_visual_tokens, visual_tokens
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.element_texts import ElementTexts
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.pages.wording import LINK
 from seeact_offline.records import RowError, Step
-from seeact_offline.tokens import Size, full_size_visual_tokens, visual_tokens
 
 FOLD = 1000
 """Page pixels from the top below which a target counts as low."""

@@ -27,6 +27,7 @@ from seeact_offline.grounding.strategy import (
     whole,
 )
 from seeact_offline.merging import RELEASED_SIZE
+from seeact_offline.models.tokens import fitted_scale
 from seeact_offline.pages.marks import (
     NO_MARK,
     STYLE,
@@ -45,7 +46,6 @@ from seeact_offline.pages.screenshots import Crop, encode
 from seeact_offline.prompting import Placeholders, PromptPack
 from seeact_offline.records import PNG, Box, CropBox, ImageFormat, InputError, MergeRule
 from seeact_offline.replies.final_answer import parse_grounding_reply
-from seeact_offline.tokens import fitted_scale
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -24,10 +24,10 @@ from filelock import FileLock, Timeout
 
 from seeact_offline.dataset import TEST_SPLITS, Split, open_split
 from seeact_offline.dataset.split import is_on_hub
+from seeact_offline.files.digest import cache_folder
 from seeact_offline.files.extensions import Doors
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.options import FROM_0, POSITIVE, option
-from seeact_offline.files.places import cache_folder
 from seeact_offline.files.whole import write_whole
 from seeact_offline.pages.dom import Page
 from seeact_offline.ranking.pipeline import Engine, LocalEngine, ScoreJournal, StepRanking

@@ -15,8 +15,8 @@ import msgspec
 from seeact_offline.dataset import Shard, Split, open_split
 from seeact_offline.dataset.rows import LIGHT_COLUMNS, RowPosition, read_step
 from seeact_offline.files.formats import decoded, read_json, typed
-from seeact_offline.files.journal import Journal
 from seeact_offline.files.named import SMALL, read_regular
+from seeact_offline.files.whole import Journal
 from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.strategies import UNGROUNDED
 from seeact_offline.ranking.stage import kept_before

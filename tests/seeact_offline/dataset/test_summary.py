@@ -20,8 +20,8 @@ from seeact_offline.dataset.summary import (
     paper_table1,
     step_figures,
 )
+from seeact_offline.models.tokens import count_words, full_size_visual_tokens, visual_tokens
 from seeact_offline.records import Box, Candidate, Operation, Step
-from seeact_offline.tokens import count_words, full_size_visual_tokens, visual_tokens
 from tests.conftest import SHARED_DATA
 from tests.pages import Stored, picture, synthetic_rows, write_parquet
 
