@@ -347,6 +347,10 @@ class Picture(Protocol):
     def key(self) -> str:
         """Short text equal for equal pictures (source digest and crop), cheap to compute."""
 
+    @property
+    def box(self) -> CropBox | None:
+        """Page pixels that it shows; None if it is no crop of a page."""
+
     def encoded(self, image_format: ImageFormat = PNG) -> bytes:
         """The picture as a file of this format. Raises RowError `bad_screenshot` when it cannot be decoded."""
 

@@ -36,8 +36,8 @@ from seeact_offline.grounding.conversation import page_html as whole_markup
 from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance, percent
 from seeact_offline.merging import Decision, decision
 from seeact_offline.pages.dom import Page
-from seeact_offline.pages.element_types import TYPES
 from seeact_offline.pages.search import FUZZY_THRESHOLD, Description, PageSearch, SearchResult, descriptions
+from seeact_offline.pages.wording import TYPES
 from seeact_offline.prompting import Placeholders, PromptPack
 from seeact_offline.records import Box, Candidate, GroundingReply, Model, Step, StepError
 from seeact_offline.replies.final_answer import parse_grounding_reply

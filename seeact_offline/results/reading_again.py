@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from seeact_offline import __version__
+from seeact_offline.files.options import words_of
 from seeact_offline.grounding import Grounding, Order, PreparedStep
 from seeact_offline.grounding.conversation import PastQuestion, Question, build_reply
 from seeact_offline.grounding.groups import GroupStrategy
@@ -37,7 +38,6 @@ from seeact_offline.records import (
 from seeact_offline.runs.ask import predict
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import prediction_line, read_prediction
-from seeact_offline.runs.options import words_of
 from seeact_offline.runs.prepare import prepare
 from seeact_offline.runs.strategy_opening import open_strategy
 

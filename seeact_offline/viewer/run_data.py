@@ -14,12 +14,12 @@ import msgspec
 
 from seeact_offline.dataset import Shard, Split, open_split
 from seeact_offline.dataset.rows import LIGHT_COLUMNS, RowPosition, read_step
-from seeact_offline.dataset.sources import wanted_columns
 from seeact_offline.files.formats import decoded, read_json, typed
 from seeact_offline.files.named import SMALL, read_regular
 from seeact_offline.files.whole import Journal
 from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.strategies import UNGROUNDED
+from seeact_offline.ranking.stage import kept_before
 from seeact_offline.records import (
     CallRecord,
     DatasetError,
@@ -34,7 +34,6 @@ from seeact_offline.records import (
 from seeact_offline.results.reading_again import open_grounding
 from seeact_offline.runs.costs import run_cost
 from seeact_offline.runs.folder import RunFolder, read_call, read_prediction, read_steps, read_target, worded
-from seeact_offline.runs.ranking import kept_before
 from seeact_offline.sample import DATA as SAMPLE
 from seeact_offline.scoring.answers import Answers
 from seeact_offline.scoring.protocols import PROTOCOLS, Protocol, find_protocol
@@ -392,7 +391,7 @@ def open_data(settings: Mapping[str, Any], dataset: Any = None) -> RunData:
     split = open_split(named, str(settings.get("split")))
     if split.fingerprint != settings.get("dataset_fingerprint"):
         raise DatasetError("dataset", "the data that the run was made on", f"other rows in {named}")
-    shards = [replace(shard, columns=tuple(wanted_columns(shard.source, False))) for shard in split.shards()]
+    shards = split.shards(pictures=True)
     places = {place.step_key: (shard, place) for shard in shards for place in shard.places}
     return RunData(split, places, {step.annotation_id: step.task for step in _first_steps(shards)})
 
