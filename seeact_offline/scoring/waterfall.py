@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 SUCCESS = "success"
 LEFT_OUT = "left_out"
 """The outcome of a step that a protocol leaves out: it is in no share."""
+NOT_RUN = frozenset({"not_run", "data_fault", "call_failed"})
+"""Outcomes of steps that were never answered."""
 NO_ROW = "no_row"
 """Actions that a protocol counts as failed though no row of theirs is there."""
 CAUSES: Mapping[str, str] = {

@@ -8,8 +8,7 @@ are success rates of tasks on live or hosted sites.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +17,22 @@ import msgspec
 from seeact_offline.files.formats import typed
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
-from seeact_offline.records import InputError, StepKey, Usage
+from seeact_offline.records import InputError, StepKey
 from seeact_offline.runs.costs import ledger_cost
 from seeact_offline.runs.folder import RunFolder, read_manifest
 from seeact_offline.runs.markings import Marking, paper_markings
-from seeact_offline.scoring import aggregate, inference
 from seeact_offline.scoring.gap_text import gap_interval, points
-from seeact_offline.scoring.metrics import METRICS, STEP_FIELDS
+from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import headline
-from seeact_offline.scoring.results import Results, ResultsFigure, assemble
+from seeact_offline.scoring.results import Results, assemble
+from seeact_offline.scoring.run_figures import (
+    RECALL_AT,
+    Figure,
+    ablation_figures,
+    ablation_usage,
+    compared_figures,
+)
 from seeact_offline.scoring.step_scores import StepRow
-from seeact_offline.scoring.waterfall import is_unreadable
 from seeact_offline.tables.document import (
     NO_FIGURE,
     ORIGIN,
@@ -39,12 +43,12 @@ from seeact_offline.tables.document import (
     figure_cells,
     figure_columns,
     interval_of,
+    values_table,
 )
 from seeact_offline.tables.table_input import (
     BESIDE,
     NO_SUCCESS_RATES,
     SAMPLE,
-    Figure,
     TableInput,
     TableRun,
     read_run,
@@ -56,8 +60,6 @@ ABLATION = "table.json"
 COUNTS = ("replies_reused", "failed_steps")
 SOURCE = "SeeAct, arXiv 2401.01614v2, Table 5"
 TITLES = tuple(METRICS.values())
-RECALL_AT: Mapping[str, int] = {"recall_at_10": 10, "recall_at_20": 20}
-"""Figures of a ranking besides its ceiling, and their depths."""
 SHARED = "Tokens and USD are of the row that asked first: equal questions of other rows reused its replies and are not counted again."
 SPENT = ("Prompt tokens a step", "USD")
 
@@ -214,72 +216,17 @@ def _table(
         "complete": all(run.results.complete for run in runs),
         "baseline": folders[0],
         "rows": [_row(layout, run, folder, runs[0]) for run, folder in zip(runs, folders, strict=True)],
-        "usage": sum((Usage(**run.results.usage) for run in runs), Usage()).named,
+        "usage": ablation_usage(runs),
     }
 
 
 def _row(layout: Layout, run: TableRun, folder: str, baseline: TableRun) -> dict[str, Any]:
-    results = run.results
-    place = layout.place_of(results) or {}
-    beside: dict[str, Any] = {}
-    if layout.paper is None:
-        figures = {name: _beside_of(run, name) for name in layout.beside}
-        beside = {name: figure and figure.named for name, figure in figures.items()}
-    else:
+    place = layout.place_of(run.results) or {}
+    beside, entries = tuple(layout.beside), None
+    if layout.paper is not None:
         paper = None if run.is_sample else layout.paper(place)
-        beside["paper"] = None if paper is None else dict(paper)
-    return {
-        **place,
-        "folder": folder,
-        **{name: getattr(results, name).named for name in METRICS},
-        "difference_to_baseline": None if run is baseline else _differences(layout, run, baseline),
-        **beside,
-        "usage": results.usage,
-        "replies_reused": results.notes.get("reply_reused", 0),
-        "failed_steps": results.n_not_run,
-        "unreadable_replies": sum(n for failure, n in results.reply_failures.items() if is_unreadable(failure)),
-    }
-
-
-def _beside_of(run: TableRun, name: str) -> ResultsFigure | None:
-    """A figure that stands beside METRICS."""
-    if name in RECALL_AT:
-        found = [_among(step, RECALL_AT[name]) for step in run.counted]
-        average = run.protocol.averaging([step.truth for step in run.counted])
-        return ResultsFigure(**asdict(average.metric(found, run.settings.get("seed", 0))))
-    return run.results.ceiling if name == "ceiling" else run.results.element_by_rule.get(name)
-
-
-def _among(step: StepRow, k: int) -> float:
-    """1 for a step with a right element among the first k candidates, else 0."""
-    return float(step.best_rank is not None and step.best_rank < k)
-
-
-def _paired(layout: Layout) -> dict[str, Callable[[StepRow], float]]:
-    """The figures of which rows are compared, with a step's value of each."""
-
-    def value(step: StepRow, field: str) -> float:
-        return float(getattr(step, field) or 0.0)
-
-    figures: dict[str, Callable[[StepRow], float]] = {
-        name: partial(value, field=field) for name, field in STEP_FIELDS.items()
-    }
-    if layout.beside.keys() >= RECALL_AT.keys():
-        figures |= {name: partial(_among, k=k) for name, k in RECALL_AT.items()}
-        figures["ceiling"] = lambda step: float(step.best_rank is not None)
-    return figures
-
-
-def _differences(layout: Layout, run: TableRun, baseline: TableRun) -> dict[str, Any]:
-    """Figure -> the run's macro average minus the baseline's, paired by step, clustered by task."""
-    ours, theirs = ({step.key: step for step in one.steps} for one in (run, baseline))
-    keys = [key for key in ours if key in theirs]
-    found = {}
-    for name, value in _paired(layout).items():
-        values = [[value(steps[key]) for key in keys] for steps in (ours, theirs)]
-        means = [aggregate.task_means(list(aggregate.by_task(keys, one).values())) for one in values]
-        found[name] = asdict(inference.gap(means[0] - means[1], run.settings.get("seed", 0)))
-    return found
+        beside, entries = (), {"paper": None if paper is None else dict(paper)}
+    return {**place, "folder": folder, **ablation_figures(run, baseline, beside, entries)}
 
 
 # --- drawing ---
@@ -358,7 +305,10 @@ def _measure(layout: Layout, table: Mapping[str, Any]) -> str:
 
 def _difference_table(layout: Layout, table: Mapping[str, Any]) -> list[Table]:
     """Empty if there is only one row."""
-    compared = {**METRICS, **{name: title for name, title in layout.beside.items() if name in _paired(layout)}}
+    compared = {
+        **METRICS,
+        **{name: title for name, title in layout.beside.items() if name in compared_figures(tuple(layout.beside))},
+    }
     rows = []
     for row in table["rows"]:
         if gaps := row["difference_to_baseline"]:
@@ -449,7 +399,7 @@ def _values(layout: Layout, table: Mapping[str, Any], provenance: Provenance) ->
             line |= {name: beside and beside.value, f"{name}_low": low, f"{name}_high": high}
         line |= {name: row["usage"][name] for name in ("calls", "prompt_tokens", "completion_tokens", "cost_usd")}
         lines.append(line | {name: row[name] for name in COUNTS} | provenance.columns([source]))
-    return Table(header=list(lines[0]), rows=[list(line.values()) for line in lines])
+    return values_table(lines)
 
 
 def _place(layout: Layout, row: Mapping[str, Any]) -> list[str]:

@@ -13,7 +13,7 @@ from seeact_offline.files.formats import typed
 from seeact_offline.files.table import Table
 from seeact_offline.records import DatasetError, InputError
 from seeact_offline.scoring.paper_tables import paper_table
-from seeact_offline.tables.document import NO_FIGURE, Provenance, TableDocument
+from seeact_offline.tables.document import NO_FIGURE, Provenance, TableDocument, values_table
 from seeact_offline.tables.table_input import SAMPLE, TableInput, read_typed, relative
 
 COLUMNS = {
@@ -139,7 +139,7 @@ def _values(counts: DataSetCounts, provenance: Provenance) -> Table:
         lines.append(
             {"split": split, **figures, **theirs, "tokenizer": counts.tokenizer, **provenance.columns(sources)}
         )
-    return Table(header=list(lines[0]), rows=[list(line.values()) for line in lines])
+    return values_table(lines)
 
 
 def _amount(value: float | None) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from seeact_offline.files.markdown import cell, one_line, percent
 from seeact_offline.files.table import Table, tex
 from seeact_offline.scoring.report import AVERAGES, METHODS, averaging
-from seeact_offline.tables.table_input import Figure
+from seeact_offline.scoring.run_figures import Figure
 
 Form = Literal["markdown", "latex", "csv", "html"]
 ENDINGS: Mapping[Form, str] = {"markdown": ".md", "latex": ".tex", "csv": ".csv", "html": ".html"}
@@ -177,6 +177,11 @@ class TableDocument:
         """The table for LaTeX, with the remark as its first note."""
         table = self.figures or self.tables[0]
         return replace(table, notes=[self.remark, *table.notes]) if self.remark else table
+
+
+def values_table(lines: Sequence[Mapping[str, Any]]) -> Table:
+    """The frame of a CSV: a line a figure or row, each with the same names."""
+    return Table(header=list(lines[0]), rows=[list(line.values()) for line in lines])
 
 
 def figure_cells(figure: Figure | None, stderr: bool, interval: str = "", sd: bool = False) -> list[str]:
