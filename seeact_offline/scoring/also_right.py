@@ -22,7 +22,7 @@ import numpy as np
 from seeact_offline.files.named import read_rows
 from seeact_offline.files.other_answers import OtherAnswerEntry
 from seeact_offline.records import InputError, Metric, Operation, OtherAnswer, Prediction, StepKey, Truth
-from seeact_offline.scoring.answers import Answers
+from seeact_offline.scoring.labelled_predictions import LabelledPredictions
 from seeact_offline.scoring.rules import Protocol
 
 _NotEmpty = Annotated[str, msgspec.Meta(min_length=1)]
@@ -81,25 +81,27 @@ class SecondFigure:
     step_success_rate: Metric | None
 
 
-def second_figure(answers: Answers, protocol: Protocol, seed: int) -> SecondFigure | None:
+def second_figure(labelled: LabelledPredictions, protocol: Protocol, seed: int) -> SecondFigure | None:
     """None where no step that counts has another right answer."""
-    scored = answers.scored(protocol)
+    scored = labelled.credits(protocol)
     counted = scored.counted
-    with_others = [place for place, truth in enumerate(answers.truths) if truth.also_right and counted[place]]
+    with_others = [place for place, truth in enumerate(labelled.truths) if truth.also_right and counted[place]]
     if not with_others:
         return None
     element, f1, success = (column.astype(float) for column in (scored.element, scored.operation_f1, scored.success))
     tried: list[tuple[int, Prediction, Truth]] = [
-        (place, answers.predictions[place], other_truth(answers.truths[place], one))
+        (place, labelled.predictions[place], other_truth(labelled.truths[place], one))
         for place in with_others
-        for one in answers.truths[place].also_right
+        for one in labelled.truths[place].also_right
     ]
-    others = Answers([prediction for _, prediction, _ in tried], [truth for _, _, truth in tried]).scored(protocol)
+    others = LabelledPredictions([prediction for _, prediction, _ in tried], [truth for _, _, truth in tried]).credits(
+        protocol
+    )
     for row, (place, _, _) in enumerate(tried):
         by_other = float(others.success[row]), float(others.element[row]), float(others.operation_f1[row])
         if by_other > (success[place], element[place], f1[place]):
             success[place], element[place], f1[place] = by_other
-    right = [truth for truth, counts in zip(answers.truths, counted.tolist(), strict=True) if counts]
+    right = [truth for truth, counts in zip(labelled.truths, counted.tolist(), strict=True) if counts]
     grounded = protocol.element is not None
     average = protocol.averaging(right)
 

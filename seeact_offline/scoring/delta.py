@@ -14,8 +14,8 @@ from typing import Any
 
 from seeact_offline.files.table import Table
 from seeact_offline.records import Prediction, Truth
-from seeact_offline.scoring.answers import Answers, StepCredits
 from seeact_offline.scoring.averaging import Averaging
+from seeact_offline.scoring.labelled_predictions import LabelledPredictions, StepCredits
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.rules import RULES, Protocol, one_entry, point_in_any_box, sentence
 
@@ -31,7 +31,7 @@ def delta(predictions: Sequence[Prediction], truths: Sequence[Truth], protocols:
     Figures that need an element are None under protocols without. A step is moved if what it earns changes, or whether it counts.
     Predictions and truths are of the same steps in the same order. Without predictions every figure is 0.
     """
-    figures = _Figures(Answers(predictions, truths))
+    figures = _Figures(LabelledPredictions(predictions, truths))
     first, *others = protocols
     return {
         "n_steps": len(truths),
@@ -54,15 +54,15 @@ def _no_offset(predictions: Sequence[Prediction], truths: Sequence[Truth]) -> di
 
 
 class _Figures:
-    """The figures of protocols over the same answers, each average laid out once."""
+    """The figures of protocols over the same predictions, each average laid out once."""
 
-    def __init__(self, answers: Answers) -> None:
-        self._answers = answers
+    def __init__(self, labelled: LabelledPredictions) -> None:
+        self._labelled = labelled
         self._averagings: dict[tuple[object, ...], Averaging] = {}
 
     def of(self, protocol: Protocol) -> dict[str, Any]:
         """An entry of `protocols` in `delta`."""
-        scored = self.scored(protocol)
+        scored = self.credits(protocol)
         one_each = replace(protocol, groups_of_f1=protocol.groups, entries_of_f1=one_entry)
         over_all, over_f1 = self._averaging(one_each, scored), self._averaging(protocol, scored)
         earned = {
@@ -81,14 +81,14 @@ class _Figures:
     def headlines(self, protocol: Protocol) -> dict[str, float | None]:
         return {metric: figure and figure["headline"] for metric, figure in self.of(protocol)["figures"].items()}
 
-    def scored(self, protocol: Protocol) -> StepCredits:
-        return self._answers.scored(protocol)
+    def credits(self, protocol: Protocol) -> StepCredits:
+        return self._labelled.credits(protocol)
 
     def _averaging(self, protocol: Protocol, scored: StepCredits) -> Averaging:
         """The averaging of Operation F1."""
         key = (protocol.groups_of_f1, protocol.length, protocol.entries_of_f1, scored.counted.tobytes())
         if key not in self._averagings:
-            counted = [t for t, counts in zip(self._answers.truths, scored.counted.tolist(), strict=True) if counts]
+            counted = [t for t, counts in zip(self._labelled.truths, scored.counted.tolist(), strict=True) if counts]
             self._averagings[key] = protocol.averaging_of_f1(counted)
         return self._averagings[key]
 
@@ -102,10 +102,10 @@ def _path(first: Protocol, last: Protocol, figures: _Figures) -> dict[str, Any]:
         old, new = getattr(protocol, name), getattr(last, name)
         if old is new:
             continue
-        before, past = figures.scored(protocol), now
+        before, past = figures.credits(protocol), now
         protocol = replace(protocol, **{name: new})
         now = figures.headlines(protocol)
-        after = figures.scored(protocol)
+        after = figures.credits(protocol)
         changed = (before.element != after.element) | (before.operation_f1 != after.operation_f1)
         changed |= (before.success != after.success) | (before.counted != after.counted)
         says = {"from": sentence(old), "to": sentence(new)}

@@ -12,19 +12,19 @@ import msgspec
 
 from seeact_offline.records import MergeRule, Operation, Prediction, StepKey, StepScore, Summary, Truth
 from seeact_offline.scoring import aggregate, metrics
-from seeact_offline.scoring.answers import Answers
+from seeact_offline.scoring.labelled_predictions import LabelledPredictions
 from seeact_offline.scoring.rules import Protocol, one_entry
 from seeact_offline.scoring.waterfall import LEFT_OUT, first_loss
 
 
 def score_step(prediction: Prediction, truth: Truth, protocol: Protocol) -> StepScore:
     """Scores one step. A step that did not run scores 0 and says so in `outcome`."""
-    return score_steps(Answers([prediction], [truth]), protocol)[0]
+    return score_steps(LabelledPredictions([prediction], [truth]), protocol)[0]
 
 
-def score_steps(answers: Answers, protocol: Protocol) -> list[StepScore]:
+def score_steps(labelled: LabelledPredictions, protocol: Protocol) -> list[StepScore]:
     """Scores all steps. One that the protocol leaves out has no figures and the outcome `left_out`."""
-    scored = answers.scored(protocol)
+    scored = labelled.credits(protocol)
     columns = (scored.counted, scored.element, scored.operation_f1, scored.success)
     grounded = protocol.element is not None
     return [
@@ -32,7 +32,7 @@ def score_steps(answers: Answers, protocol: Protocol) -> list[StepScore]:
         if counts
         else StepScore(truth.key, None, None, None, LEFT_OUT, failure=prediction.failure)
         for prediction, truth, rank, counts, *earned in zip(
-            answers.predictions, answers.truths, answers.ranks, *(column.tolist() for column in columns), strict=True
+            labelled.predictions, labelled.truths, labelled.ranks, *(column.tolist() for column in columns), strict=True
         )
     ]
 
@@ -65,18 +65,18 @@ def summarise(
     predictions: Sequence[Prediction], truths: Sequence[Truth], protocol: Protocol, top_k: int | None, seed: int
 ) -> tuple[list[StepScore], Summary]:
     """Scores all steps, given in data set order, and sums up those that the protocol does not leave out."""
-    return summarise_answers(Answers(predictions, truths), protocol, top_k, seed)
+    return summarise_labelled(LabelledPredictions(predictions, truths), protocol, top_k, seed)
 
 
-def summarise_answers(
-    answers: Answers, protocol: Protocol, top_k: int | None, seed: int
+def summarise_labelled(
+    labelled: LabelledPredictions, protocol: Protocol, top_k: int | None, seed: int
 ) -> tuple[list[StepScore], Summary]:
     """`summarise` for answers that are scored under several protocols.
 
     What was asked and what failed (`usage`, `failures`, `notes`) is counted over all steps; so are the outcomes in `waterfall`.
     """
-    predictions, truths = answers.predictions, answers.truths
-    scores = score_steps(answers, protocol)
+    predictions, truths = labelled.predictions, labelled.truths
+    scores = score_steps(labelled, protocol)
     counted = [score for score in scores if score.outcome != LEFT_OUT]
     right = [truth for score, truth in zip(scores, truths, strict=True) if score.outcome != LEFT_OUT]
     averaging = protocol.averaging(right)
@@ -183,26 +183,28 @@ def rows(
     ]
 
 
-def merge_spread(answers: Answers, protocol: Protocol, rule: MergeRule | None) -> Mapping[str, Mapping[str, float]]:
+def merge_spread(
+    labelled: LabelledPredictions, protocol: Protocol, rule: MergeRule | None
+) -> Mapping[str, Mapping[str, float]]:
     """The figures of other merge rules on the same replies: rule -> the averages that the protocol quotes.
 
     Only rules that need no further call are listed: after `final-round` also `first` and `best-rank`; after `single` none.
     Empty for a run without ranks or without a rule, whose grounding asks no groups.
     """
-    predictions = answers.predictions
+    predictions = labelled.predictions
     if rule is None or (any(p.ran for p in predictions) and not any(p.ranked for p in predictions)):
         return {}
     rules: dict[MergeRule, tuple[MergeRule, ...]] = {
         "single": ("single",),
         "final-round": ("final-round", "first", "best-rank"),
     }
-    return {other: _headlines(answers.remerged(other), protocol) for other in rules.get(rule, ("first", "best-rank"))}
+    return {other: _headlines(labelled.remerged(other), protocol) for other in rules.get(rule, ("first", "best-rank"))}
 
 
-def _headlines(answers: Answers, protocol: Protocol) -> dict[str, float]:
+def _headlines(labelled: LabelledPredictions, protocol: Protocol) -> dict[str, float]:
     """The averages that the protocol quotes, without intervals."""
-    scored = answers.scored(protocol)
-    right = [truth for truth, counts in zip(answers.truths, scored.counted.tolist(), strict=True) if counts]
+    scored = labelled.credits(protocol)
+    right = [truth for truth, counts in zip(labelled.truths, scored.counted.tolist(), strict=True) if counts]
     f1 = protocol.headline_of_f1(*protocol.averaging_of_f1(right).points(scored.operation_f1[scored.counted]))
     if protocol.element is None:
         return {"operation_f1": f1}

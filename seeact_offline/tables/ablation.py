@@ -24,7 +24,7 @@ from seeact_offline.runs.markings import Marking, paper_markings
 from seeact_offline.scoring.gap_text import gap_interval, points
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import headline
-from seeact_offline.scoring.results import Results, assemble
+from seeact_offline.scoring.results import Results, ScoringInput, assemble
 from seeact_offline.scoring.run_figures import (
     RECALL_AT,
     Figure,
@@ -176,9 +176,8 @@ def _over(run: TableRun, keys: frozenset[StepKey]) -> TableRun:
 
     finished = open_finished(run.path)
     kept = [(p, t) for p, t in zip(finished.predictions, finished.truths, strict=True) if p.key in keys]
-    predictions, truths = [p for p, _ in kept], [t for _, t in kept]
-    protocol = finished.protocol(run.results.protocol)
-    made = assemble(predictions, truths, protocol, finished.settings, complete=False)
+    some = ScoringInput(finished.settings, [p for p, _ in kept], [t for _, t in kept], complete=False)
+    made = assemble(some, finished.protocol(run.results.protocol))
     return replace(run, results=made.results, steps=[typed(row, StepRow) for row in made.rows])
 
 

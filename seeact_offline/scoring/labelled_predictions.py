@@ -42,7 +42,7 @@ class _Pairs:
     """Each step's place in `distinct`; -1 where the step did not run."""
 
 
-class Answers:
+class LabelledPredictions:
     """Predictions and truths of the same steps, in the same order. Each rule is asked once.
 
     A reply that cannot be read names neither an element nor a place, whatever was read of it.
@@ -52,15 +52,15 @@ class Answers:
         self.predictions, self.truths = predictions, truths
         named = (replace(p, element_id=None, point=None) if is_unreadable(p.failure) else p for p in predictions)
         self._steps = list(zip(named, truths, strict=True))
-        self._known: dict[object, object] = {}
+        self._cache: dict[object, object] = {}
 
-    def remerged(self, rule: MergeRule) -> Answers:
+    def remerged(self, rule: MergeRule) -> LabelledPredictions:
         """Merges the same replies by another rule."""
         return self._once(
-            ("remerged", rule), lambda: Answers([_remerged(p, rule) for p in self.predictions], self.truths)
+            ("remerged", rule), lambda: LabelledPredictions([_remerged(p, rule) for p in self.predictions], self.truths)
         )
 
-    def scored(self, protocol: Protocol) -> StepCredits:
+    def credits(self, protocol: Protocol) -> StepCredits:
         """Every step under the protocol. A step that did not run earns nothing, and may be left out all the same."""
         cases = tuple((name, getattr(protocol, name)) for name in CASES)
         averaged = (protocol.episode, protocol.entries_of_f1)
@@ -145,9 +145,9 @@ class Answers:
         return np.flatnonzero([applies(*step) for step in self._steps])
 
     def _once(self, key: object, work: Callable[[], T]) -> T:
-        if key not in self._known:
-            self._known[key] = work()
-        return self._known[key]  # type: ignore[return-value]
+        if key not in self._cache:
+            self._cache[key] = work()
+        return self._cache[key]  # type: ignore[return-value]
 
 
 def _distinct(values: Iterable[H]) -> tuple[list[H], list[int]]:
