@@ -7,7 +7,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from seeact_offline.scoring.metrics import METRICS
-from seeact_offline.scoring.report import counted
+from seeact_offline.scoring.report import size_in_words
 from seeact_offline.tables.figures import COLOURS, FAINT, GRID, INCHES, INK, below_title, shortened
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def draw_comparison(found: Mapping[str, Any]) -> Figure:
     left, right = figure.subplots(1, 2)
     _draw_counts(left, overlap)
     _draw_runs(right, found)
-    about = f"{counted(found['n_steps'], 'step')} of {counted(found['n_tasks'], 'task')}, protocol {found['protocol']}"
+    about = f"{size_in_words(found['n_steps'], found['n_tasks'])}, protocol {found['protocol']}"
     for axes, title in (
         (left, f"Steps solved by k of {len(runs)} runs"),
         (right, f"{METRICS[overlap['metric']]}, and the union"),
