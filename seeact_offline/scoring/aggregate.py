@@ -104,11 +104,11 @@ def metric(values: Mapping[str, Sequence[float]], seed: int = 0) -> Metric:
 def micro_interval(values: Mapping[str, Sequence[float]], seed: int = 0) -> inference.Interval:
     """The interval of the micro average, the mean over steps, clustered by task. `values`: task -> values of its steps."""
     tasks = list(values.values())
-    steps = np.concatenate([np.asarray(one, dtype=float) for one in tasks]) if tasks else np.zeros(0)
+    steps = np.concatenate([np.asarray(of_task, dtype=float) for of_task in tasks]) if tasks else np.zeros(0)
     if not len(steps):
         return inference.Interval((0.0, 1.0))
     micro = float(steps.mean())
-    added = np.array([inference.total(one) - micro * len(one) for one in tasks]) / len(steps)
+    added = np.array([inference.total(of_task) - micro * len(of_task) for of_task in tasks]) / len(steps)
     spread = float(((steps - micro) ** 2).mean())
     return inference.interval(micro, inference.linearised(micro, added), spread, tasks, seed)
 

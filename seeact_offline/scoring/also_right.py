@@ -49,18 +49,18 @@ class OtherAnswerLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
 
 def read_also_right(path: Path) -> dict[StepKey, OtherAnswerLine]:
     """Reads other right answers in the order of the file. Raises InputError with the number of the line that is at fault."""
-    found: dict[StepKey, OtherAnswerLine] = {}
+    lines: dict[StepKey, OtherAnswerLine] = {}
     for row, where in read_rows("also_right", path, OtherAnswerLine):
-        if row.key in found:
+        if row.key in lines:
             raise InputError("also_right", "each step once", f"{row.key} again in {where}")
-        found[row.key] = row
-    return found
+        lines[row.key] = row
+    return lines
 
 
 def with_also_right(truths: Sequence[Truth], lines: Mapping[StepKey, OtherAnswerLine]) -> list[Truth]:
     """Adds the answers of a file to those that the truths have."""
     return [
-        replace(truth, also_right=(*truth.also_right, *(one.answer for one in line.also_right)))
+        replace(truth, also_right=(*truth.also_right, *(entry.answer for entry in line.also_right)))
         if (line := lines.get(truth.key)) is not None
         else truth
         for truth in truths
@@ -90,9 +90,9 @@ def second_figure(labelled: LabelledPredictions, protocol: Protocol, seed: int) 
         return None
     element, f1, success = (column.astype(float) for column in (scored.element, scored.operation_f1, scored.success))
     tried: list[tuple[int, Prediction, Truth]] = [
-        (place, labelled.predictions[place], other_truth(labelled.truths[place], one))
+        (place, labelled.predictions[place], other_truth(labelled.truths[place], other))
         for place in with_others
-        for one in labelled.truths[place].also_right
+        for other in labelled.truths[place].also_right
     ]
     others = LabelledPredictions([prediction for _, prediction, _ in tried], [truth for _, _, truth in tried]).credits(
         protocol

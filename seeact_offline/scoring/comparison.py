@@ -155,10 +155,10 @@ class Comparison:
             row = self._row(pair.metric, pair.second, macros, pair.gap)
             rows.append(row | sizes | {"p_holm": pair.p_holm})
         for by, breakdown in self.breakdowns.items():
-            for one in breakdown:
-                sizes = {"by": by, "label": one.label, "n_tasks": one.n_tasks, "n_steps": one.n_steps}
-                for metric, gaps in one.gaps.items():
-                    rows += [self._row(metric, name, one.figures[metric], gap) | sizes for name, gap in gaps.items()]
+            for cell in breakdown:
+                sizes = {"by": by, "label": cell.label, "n_tasks": cell.n_tasks, "n_steps": cell.n_steps}
+                for metric, gaps in cell.gaps.items():
+                    rows += [self._row(metric, name, cell.figures[metric], gap) | sizes for name, gap in gaps.items()]
         return pd.DataFrame(rows)
 
     def _row(self, metric: str, second: str, macros: Mapping[str, float], gap: Gap) -> dict[str, object]:
@@ -187,11 +187,11 @@ class Comparison:
             _difference_noise(self),
             *(_breakdown(self, name, rows) for name, rows in self.breakdowns.items()),
         ]
-        return [one for one in tables if one is not None]
+        return [table for table in tables if table is not None]
 
     def report(self) -> str:
         """The comparison as Markdown."""
-        return "\n\n".join(one.markdown() for one in self.tables()) + "\n"
+        return "\n\n".join(table.markdown() for table in self.tables()) + "\n"
 
 
 # --- as Markdown ---
@@ -327,10 +327,10 @@ def _repeats(comparison: Comparison) -> Table | None:
     if not comparison.repeats:
         return None
     rows = []
-    for one in comparison.repeats:
-        parts = [one.variance.tasks, one.variance.steps, one.variance.repeats]
+    for repeats in comparison.repeats:
+        parts = [repeats.variance.tasks, repeats.variance.steps, repeats.variance.repeats]
         shares = [percent(part / sum(parts) if sum(parts) else None) for part in parts]
-        rows.append((METRICS[one.metric], ", ".join(one.runs), *shares))
+        rows.append((METRICS[repeats.metric], ", ".join(repeats.runs), *shares))
     note = "Percent of the variance of one step's credit; these runs differ by seed or order alone."
     header = ("metric", "repeats", "between tasks", "between steps of a task", "between repeats of a step")
     return Table(title="Where the variance is", header=header, rows=rows, notes=[note], n_labels=2)
@@ -340,7 +340,8 @@ def _noise(comparison: Comparison) -> Table | None:
     if not comparison.noise:
         return None
     rows = [
-        (METRICS[one.metric], ", ".join(one.runs), *_shares(one), _needed(one.seeds_needed)) for one in comparison.noise
+        (METRICS[noise.metric], ", ".join(noise.runs), *_shares(noise), _needed(noise.seeds_needed))
+        for noise in comparison.noise
     ]
     note = (
         "Of the macro average of one run. Between tasks: other tasks would give another figure. Between seeds: a seed moves all tasks alike. The rest:"
@@ -356,8 +357,8 @@ def _difference_noise(comparison: Comparison) -> Table | None:
     if not comparison.difference_noise:
         return None
     rows = [
-        (METRICS[one.metric], f"{one.second} - {one.first}", *_shares(one), _needed(one.tasks_needed), _needed(one.seeds_needed))
-        for one in comparison.difference_noise
+        (METRICS[noise.metric], f"{noise.second} - {noise.first}", *_shares(noise), _needed(noise.tasks_needed), _needed(noise.seeds_needed))
+        for noise in comparison.difference_noise
     ]  # fmt: skip
     note = (
         f"Of the difference of macro averages as it stands. Tasks, seeds: how many would find {comparison.detect:g} points in four of five comparisons"
@@ -390,10 +391,10 @@ def _breakdown(comparison: Comparison, name: str, breakdown: Sequence[BreakdownR
     metric = "step_success_rate" if "step_success_rate" in comparison.figures else "operation_f1"
     differences = [text for other in others for text in (f"{other} - {base}", "95 % interval")]
     rows = []
-    for one in breakdown:
-        macros = [percent(one.figures[metric][run]) for run in comparison.runs]
-        gaps = [text for other in others for text in gap_cells(one.gaps[metric][other])[:2]]
-        rows.append((one.label, one.n_tasks, one.n_steps, *macros, *gaps))
+    for cell in breakdown:
+        macros = [percent(cell.figures[metric][run]) for run in comparison.runs]
+        gaps = [text for other in others for text in gap_cells(cell.gaps[metric][other])[:2]]
+        rows.append((cell.label, cell.n_tasks, cell.n_steps, *macros, *gaps))
     header = (name, "tasks", "steps", *comparison.runs, *differences)
     note = f"{METRICS[metric]}, macro over the tasks that have such steps; p is not given, because cells are many."
     return Table(title=f"By {name}", header=header, rows=rows, notes=[note])

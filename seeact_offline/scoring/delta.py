@@ -48,7 +48,7 @@ def _no_offset(predictions: Sequence[Prediction], truths: Sequence[Truth]) -> di
         if prediction.point is None or shown is None or shown.part == (0, 0, *(truth.picture_size or ())):
             continue
         at = prediction.point[0] - shown.part[0], prediction.point[1] - shown.part[1]
-        before, after = (point_in_any_box(replace(prediction, point=one), truth) for one in (prediction.point, at))
+        before, after = (point_in_any_box(replace(prediction, point=point), truth) for point in (prediction.point, at))
         of, moves = of + 1, moves + Counter([after - before])
     return {"no_offset": {"of": of, "lost": moves[-1], "won": moves[1]}} if of else {}
 
@@ -73,9 +73,9 @@ class _Figures:
         figures: dict[str, Any] = {}
         for metric, (values, averaging, headline) in earned.items():
             points = averaging.points(values[scored.counted])
-            known = protocol.element is not None or metric == "operation_f1"
+            applies = protocol.element is not None or metric == "operation_f1"
             figure = {**points._asdict(), "headline": headline(*points), "quotes": headline.__name__}
-            figures[metric] = figure if known else None
+            figures[metric] = figure if applies else None
         return {"figures": figures, "left_out": int((~scored.counted).sum())}
 
     def headlines(self, protocol: Protocol) -> dict[str, float | None]:
@@ -123,21 +123,21 @@ def _differences(before: Mapping[str, float | None], after: Mapping[str, float |
 # --- drawing ---
 
 
-def delta_tables(found: Mapping[str, Any]) -> list[Table]:
+def delta_tables(difference: Mapping[str, Any]) -> list[Table]:
     """The result of `delta` for people: the figures, then one table for each path. In percent and percentage points."""
-    return [_figures_table(found), *(_path_table(path) for path in found["paths"])]
+    return [_figures_table(difference), *(_path_table(path) for path in difference["paths"])]
 
 
-def _figures_table(found: Mapping[str, Any]) -> Table:
+def _figures_table(difference: Mapping[str, Any]) -> Table:
     rows = []
-    for name, one in found["protocols"].items():
-        figures = [one["figures"][metric] for metric in METRICS]
+    for name, entry in difference["protocols"].items():
+        figures = [entry["figures"][metric] for metric in METRICS]
         cells = ["-" if figure is None else f"{100 * figure['headline']:.2f} {figure['quotes']}" for figure in figures]
-        rows.append([name, *cells, one["left_out"] or None])
+        rows.append([name, *cells, entry["left_out"] or None])
     notes = []
-    if one := found.get("no_offset"):
-        shown = f"no_offset: on {one['of']} steps the picture was a part of the page"
-        notes = [f"{shown}; its places read as places on the page: {one['lost']} hits lost, {one['won']} won."]
+    if offset := difference.get("no_offset"):
+        shown = f"no_offset: on {offset['of']} steps the picture was a part of the page"
+        notes = [f"{shown}; its places read as places on the page: {offset['lost']} hits lost, {offset['won']} won."]
     return Table(
         title="The same predictions under each protocol",
         header=["protocol", *METRICS.values(), "steps left out"],
@@ -148,11 +148,11 @@ def _figures_table(found: Mapping[str, Any]) -> Table:
 
 
 def _path_table(path: Mapping[str, Any]) -> Table:
-    moving = [one for one in path["rules"] if one["steps"] or any(one["moves"].values())]
-    still = [_words(one["rule"]) for one in path["rules"] if one not in moving]
+    moving = [rule for rule in path["rules"] if rule["steps"] or any(rule["moves"].values())]
+    still = [_words(rule["rule"]) for rule in path["rules"] if rule not in moving]
     rows = [
-        [_words(one["rule"]), one["from"], one["to"], one["steps"], *_points_moved(one["moves"])]
-        for one in moving
+        [_words(rule["rule"]), rule["from"], rule["to"], rule["steps"], *_points_moved(rule["moves"])]
+        for rule in moving
     ]  # fmt: skip
     return Table(
         title=f"From {path['from']} to {path['to']}: {path['to']} minus {path['from']}",

@@ -83,9 +83,9 @@ class LabelledPredictions:
             places = self._once(name, partial(self._places, applies))
             before = zip(*(of[places].tolist() for of in (counted, element, f1)), strict=True)
             earned = [case(Credit(right, f)) if counts else None for counts, right, f in before]
-            counted[places] = [one is not None for one in earned]
-            element[places] = [one is not None and one.element for one in earned]
-            f1[places] = [0.0 if one is None else one.operation_f1 for one in earned]
+            counted[places] = [credit is not None for credit in earned]
+            element[places] = [credit is not None and credit.element for credit in earned]
+            f1[places] = [0.0 if credit is None else credit.operation_f1 for credit in earned]
         counted &= self._once(protocol.episode, lambda: np.array(protocol.episode(self.truths), dtype=bool))
         element &= counted
         # a step's one entry is its Operation F1
@@ -107,17 +107,19 @@ class LabelledPredictions:
         rule = protocol.element
         if rule is None:
             return np.zeros(len(self._steps), dtype=bool)
-        found: np.ndarray = self._once(
+        right: np.ndarray = self._once(
             rule, lambda: np.array([p.ran and bool(rule(p, t)) for p, t in self._steps], dtype=bool)
         )
-        return found.copy()
+        return right.copy()
 
     def _f1(self, protocol: Protocol) -> np.ndarray:
         """Operation F1 of each answer. Most steps share their pair of operations, predicted and right, with others."""
 
-        def of(said: Operation, wanted: Operation) -> float:
-            said, wanted = (protocol.value_of_click(one) for one in (protocol.value_as_said(said), wanted))
-            return protocol.f1(said, wanted, protocol.text)
+        def of(predicted: Operation, wanted: Operation) -> float:
+            predicted, wanted = (
+                protocol.value_of_click(operation) for operation in (protocol.value_as_said(predicted), wanted)
+            )
+            return protocol.f1(predicted, wanted, protocol.text)
 
         def all_steps() -> np.ndarray:
             right = protocol.right_operation
@@ -130,16 +132,16 @@ class LabelledPredictions:
         return self._once(_of_operation(protocol), all_steps)
 
     @cached_property
-    def _said(self) -> tuple[list[Operation], list[int]]:
+    def _predicted(self) -> tuple[list[Operation], list[int]]:
         """The distinct predicted operations, and each step's place among them."""
         return _distinct(prediction.operation for prediction in self.predictions)
 
     def _pairs(self, right_operation: Callable[[Truth], Operation]) -> _Pairs:
-        said, said_at = self._said
+        predicted, predicted_at = self._predicted
         wanted, wanted_at = _distinct(right_operation(truth) for truth in self.truths)
-        distinct, numbers = _distinct(zip(said_at, wanted_at, strict=True))
+        distinct, numbers = _distinct(zip(predicted_at, wanted_at, strict=True))
         ran = np.array([prediction.ran for prediction in self.predictions], dtype=bool)
-        return _Pairs([(said[i], wanted[j]) for i, j in distinct], np.where(ran, np.array(numbers, dtype=int), -1))
+        return _Pairs([(predicted[i], wanted[j]) for i, j in distinct], np.where(ran, np.array(numbers, dtype=int), -1))
 
     def _places(self, applies: Callable[[Prediction, Truth], bool]) -> np.ndarray:
         return np.flatnonzero([applies(*step) for step in self._steps])

@@ -87,15 +87,15 @@ def difference_noise(
     metric: str, first: str, second: str, ours: np.ndarray, theirs: np.ndarray, difference: float
 ) -> DifferenceNoise:
     """`ours`, `theirs`: as for `parts_of`, over the same tasks, each with seeds of its own."""
-    one, other = parts_of(ours), parts_of(theirs)
+    first_parts, second_parts = parts_of(ours), parts_of(theirs)
     n_tasks, (n_ours, n_theirs) = len(ours), (ours.shape[1], theirs.shape[1])
     gaps = theirs.mean(axis=1) - ours.mean(axis=1)
     # what the rest adds to the tasks' differences is not of the tasks
-    rest = one.rest / n_ours + other.rest / n_theirs
+    rest = first_parts.rest / n_ours + second_parts.rest / n_theirs
     tasks = max(0.0, float(gaps.var(ddof=1)) - rest)
-    seeds = one.seeds / n_ours + other.seeds / n_theirs
+    seeds = first_parts.seeds / n_ours + second_parts.seeds / n_theirs
     now = Parts(tasks, seeds, rest)
-    of_one_seed = Parts(tasks, one.seeds + other.seeds, one.rest + other.rest)
+    of_one_seed = Parts(tasks, first_parts.seeds + second_parts.seeds, first_parts.rest + second_parts.rest)
     return DifferenceNoise(
         metric, first, second, tasks / n_tasks, seeds, rest / n_tasks,
         tasks_needed=tasks_needed(now, difference), seeds_needed=seeds_needed(of_one_seed, n_tasks, difference),

@@ -174,7 +174,7 @@ def compare_runs(
         dropped={run.name: len(run.steps) - len(keys) for run in runs},
         not_run={run.name: run.n_not_run for run in runs if run.n_not_run},
         incomplete=tuple(run.name for run in runs if not run.complete),
-        data=of_different_data((one.data, one.name) for run in runs for one in (run.seeds or [run])),
+        data=of_different_data((member.data, member.name) for run in runs for member in (run.seeds or [run])),
         averaged_otherwise=tuple(run.name for run in runs if table.differs_from(run.name, run.headline or {})),
         figures={metric: {name: table.average(metric, name, seed) for name in table.names} for metric in table.metrics},
         best={metric: table.best(metric) for metric in table.metrics},
@@ -184,14 +184,14 @@ def compare_runs(
         over_always_click={
             name: table.gap(table.credit("operation_f1", name), table.clicks, seed) for name in table.names
         },
-        repeats=tuple(one for of_names, names in repeated for one in _repeats(of_names, names)),
+        repeats=tuple(repeat for of_names, names in repeated for repeat in _repeats(of_names, names)),
         mixed=tuple(mixed),
         groups={name: seeds.names for name, seeds in of_seeds.items()},
         sd={metric: {name: seeds.sd(metric) for name, seeds in of_seeds.items()} for metric in table.metrics},
         breakdowns={name: _cells(table, BREAKDOWNS[name], seed) for name in by},
         detect=detect,
         seed=seed,
-        noise=tuple(one for of_names, names in repeated for one in _noise(of_names, names, detect)),
+        noise=tuple(noise for of_names, names in repeated for noise in _noise(of_names, names, detect)),
         difference_noise=_difference_noise(runs, mixed, of_seeds, detect),
         overlap=None if of_seeds or len(runs) < FEWEST_RUNS else _overlap(runs, keys, table, seed),
     )
@@ -216,10 +216,10 @@ def _check(runs: Sequence[ScoredRun], by: Sequence[str], detect: float) -> None:
 
 def _check_protocols(runs: Sequence[ScoredRun]) -> None:
     if len({run.protocol for run in runs}) > 1:
-        told = ", ".join(f"{run.name} under {run.protocol}" for run in runs)
+        named = ", ".join(f"{run.name} under {run.protocol}" for run in runs)
         raise InputError(
             "runs",
-            sentence=f"the runs are scored under several protocols ({told}); score RUN --protocol NAME scores one again",
+            sentence=f"the runs are scored under several protocols ({named}); score RUN --protocol NAME scores one again",
         )
 
 
@@ -238,13 +238,13 @@ def of_different_data(runs: Iterable[tuple[DataName | None, str]]) -> dict[str, 
 
     A folder has no commit, and holds what the hub does where the fingerprints are equal.
     """
-    found: dict[DataName, tuple[str, ...]] = {}
+    runs_of: dict[DataName, tuple[str, ...]] = {}
     for data, name in runs:
         if data is not None and data.fingerprint:
-            found[data] = (*found.get(data, ()), name)
-    commits = {data.commit for data in found if data.commit}
-    are_same = len({data.fingerprint for data in found}) < 2 and len(commits) < 2
-    return {} if are_same else {str(data): names for data, names in found.items()}
+            runs_of[data] = (*runs_of.get(data, ()), name)
+    commits = {data.commit for data in runs_of if data.commit}
+    are_same = len({data.fingerprint for data in runs_of}) < 2 and len(commits) < 2
+    return {} if are_same else {str(data): names for data, names in runs_of.items()}
 
 
 def _shared_keys(runs: Sequence[ScoredRun], intersect: bool) -> list[StepKey]:
@@ -253,8 +253,8 @@ def _shared_keys(runs: Sequence[ScoredRun], intersect: bool) -> list[StepKey]:
     lacking = [run for run in runs if len(run.steps) > len(shared)]
     if lacking and not intersect:
         run = lacking[0]
-        known = set(shared)
-        key = next(key for key in run.steps if key not in known)
+        of_all = set(shared)
+        key = next(key for key in run.steps if key not in of_all)
         raise InputError(
             "runs",
             sentence=f"{run.name} has {len(run.steps) - len(shared)} of {len(run.steps)} steps that another run lacks, such as {key}; `intersect` compares those that all have",
@@ -282,7 +282,7 @@ class _Table:
             metric: {run.name: [getattr(run.steps[key], field) for key in keys] for run in runs}
             for metric, field in STEP_FIELDS.items()
         }
-        known = {
+        credits = {
             metric: {name: np.array([float(value or 0) for value in values]) for name, values in column.items()}
             for metric, column in columns.items()
             if all(any(value is not None for value in values) for values in column.values())
@@ -290,12 +290,12 @@ class _Table:
         task_of = np.empty(len(keys), dtype=int)
         for number, places in enumerate(aggregate.by_task(keys, range(len(keys))).values()):
             task_of[places] = number
-        return cls(tuple(run.name for run in runs), [runs[0].steps[key] for key in keys], task_of, known)
+        return cls(tuple(run.name for run in runs), [runs[0].steps[key] for key in keys], task_of, credits)
 
     def only(self, places: Sequence[int]) -> _Table:
         """These steps alone."""
         _, task_of = np.unique(self.task_of[places], return_inverse=True)
-        credits = {m: {name: one[places] for name, one in column.items()} for m, column in self.credits.items()}
+        credits = {m: {name: credit[places] for name, credit in column.items()} for m, column in self.credits.items()}
         return _Table(self.names, [self.steps[i] for i in places], task_of, credits)
 
     @property
@@ -431,9 +431,11 @@ def _difference_noise(
     groups: Sequence[ScoredRun], mixed: Sequence[str], of_seeds: Mapping[str, _Table], detect: float
 ) -> tuple[DifferenceNoise, ...]:
     """Splits the variance of differences between groups of one method each, with two seeds or more."""
-    known = [one.name for one in groups if len(one.seeds) > 1 and one.seeds[0].identity and one.name not in mixed]
+    repeated = [
+        group.name for group in groups if len(group.seeds) > 1 and group.seeds[0].identity and group.name not in mixed
+    ]
     base = groups[0].name
-    if base not in known or of_seeds[base].n_tasks < 2:
+    if base not in repeated or of_seeds[base].n_tasks < 2:
         return ()
     ours = of_seeds[base]
     return tuple(
@@ -441,7 +443,7 @@ def _difference_noise(
             metric, base, name, _task_means(ours, metric, ours.names),
             _task_means(of_seeds[name], metric, of_seeds[name].names), detect / 100,
         )
-        for name in known[1:]
+        for name in repeated[1:]
         for metric in ours.metrics
         if metric in of_seeds[name].metrics
     )  # fmt: skip

@@ -100,9 +100,9 @@ NOT_REPORTED = "not reported"
 TOKENS = ("prompt", "completion", "image")
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """`1 step`, `1,234 steps`. `many`: the plural, where it is not `one` with an s."""
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """`1 step`, `1,234 steps`. `plural`: where it is not `noun` with an s."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def size_in_words(n_steps: int, n_tasks: int | None) -> str:
@@ -242,8 +242,8 @@ def how_it_was_run(manifest: Mapping[str, Any]) -> str:
 def headline_text(results: Results) -> str:
     """The end of `eval`: the quoted figures with their intervals, the failures, and the cost."""
     lines = [f"{_head(ReportInput(results))}, {results.model}"]
-    quoted = [(METRICS[name], one) for name, one in results.headlines.items()]
-    rows = [(title, percent(one["value"]), _interval(one["ci95"]), one["average"]) for title, one in quoted]
+    quoted = [(METRICS[name], quote) for name, quote in results.headlines.items()]
+    rows = [(title, percent(quote["value"]), _interval(quote["ci95"]), quote["average"]) for title, quote in quoted]
     lines += ["", Table(header=("metric", "%", "95 % interval", "average"), rows=rows).markdown(), ""]
     if parts := _by_split(ReportInput(results)):
         lines += [replace(parts, title="", notes=[]).markdown(), ""]
@@ -357,7 +357,7 @@ def _by_split(run: ReportInput) -> Table | None:
     for split, part in parts.items():
         figures = [(name, part.figure(name)) for name, _ in named]
         quoted = [results.quoted(name, figure) for name, figure in figures if figure is not None]
-        cells = [f"{percent(one['value'])} {one['average']} ({_interval(one['ci95'])})" for one in quoted]
+        cells = [f"{percent(quote['value'])} {quote['average']} ({_interval(quote['ci95'])})" for quote in quoted]
         rows.append((split, part.n_tasks, part.n_steps, *cells))
     header = ("split", "tasks", "steps", *(title for _, title in named))
     note = "Percent. The averages that the protocol quotes, with their 95 % intervals."
@@ -448,7 +448,7 @@ def _waterfall(run: ReportInput) -> Table | None:
     """The losses from all steps to those that succeed. None for a run without steps."""
     results = run.results
     lost, done = results.waterfall, results.step_success_rate
-    n_lost = sum(one["steps"] for one in lost.values())
+    n_lost = sum(loss["steps"] for loss in lost.values())
     if not n_lost + results.n_succeeded:
         return None
     meanings = {**(CAUSES if done else CAUSES_WITHOUT_ELEMENT), **BY_EYE}
@@ -460,8 +460,8 @@ def _waterfall(run: ReportInput) -> Table | None:
         columns.append([percent(1.0), *(f"-{percent(share)}" for share in shares), percent(end)])
     n_steps = [n_lost + results.n_succeeded, *(lost[cause]["steps"] for cause in causes), results.n_succeeded]
     names = ["all steps", *causes, SUCCESS if done else "right operation"]
-    said = ["", *(meanings.get(cause, "") for cause in causes), SUCCEEDED if done else SUCCEEDED_WITHOUT_ELEMENT]
-    rows = list(zip(names, n_steps, *columns, said, strict=True))
+    words = ["", *(meanings.get(cause, "") for cause in causes), SUCCEEDED if done else SUCCEEDED_WITHOUT_ELEMENT]
+    rows = list(zip(names, n_steps, *columns, words, strict=True))
     note = "Points of Step SR" if done else "Points of the share of steps with the right operation"
     note += " that each cause costs, the first in this order that a failing step has. Macro and micro as above, each rounded by itself."
     header = ("cause", "steps", "macro", "micro", "meaning")
@@ -495,14 +495,12 @@ def _also_right(run: ReportInput) -> Table | None:
 
 def _by_person(results: Results) -> list[str]:
     """The numbers of causes that a person gave."""
-    said = results.causes_by_person
-    if said is None:
+    counts = results.causes_by_person
+    if counts is None:
         return []
-    note = (
-        f"{counted(said['used'], 'cause is', 'causes are')} a person's, {said['changed']} of them other than computed."
-    )
+    note = f"{counted(counts['used'], 'cause is', 'causes are')} a person's, {counts['changed']} of them other than computed."
     unused = {"not_lost": "of steps that were not lost", "of_other_answers": "about other answers than this run's"}
-    left = [f"{said[name]} {words}" for name, words in unused.items() if said[name]]
+    left = [f"{counts[name]} {words}" for name, words in unused.items() if counts[name]]
     return [note + (f" Of the file not used: {', '.join(left)}." if left else "")]
 
 
@@ -537,15 +535,15 @@ def _budget(run: ReportInput) -> Table | None:
         return None
     rows = [
         (
-            one["k"],
-            percent(one["bound"]["macro"]),
-            percent(one["bound"]["micro"]),
-            one["groups"],
-            f"{one['calls']:,.0f}",
-            f"{one['prompt_tokens']:,.0f}" if one["prompt_tokens"] else NOT_REPORTED,
-            _usd(one["cost_usd"]),
+            estimate["k"],
+            percent(estimate["bound"]["macro"]),
+            percent(estimate["bound"]["micro"]),
+            estimate["groups"],
+            f"{estimate['calls']:,.0f}",
+            f"{estimate['prompt_tokens']:,.0f}" if estimate["prompt_tokens"] else NOT_REPORTED,
+            _usd(estimate["cost_usd"]),
         )
-        for one in budget
+        for estimate in budget
     ]
     note = (
         "Bound: the Step SR that no model can exceed with so few candidates. Calls, tokens and cost are estimates: each step's own,"
@@ -619,8 +617,8 @@ def _batching(run: ReportInput) -> Table | None:
     rows = []
     for name, title in (("shared-turn1", "turn 1 once a step (this run)"), ("per-group", "turn 1 for every group")):
         tokens = price[name]["estimated_prompt_tokens"]
-        known = "not known" if tokens is None else f"{tokens:,.1f}"
-        rows.append((title, f"{price[name]['calls']:,.1f}", known))
+        amount = "not known" if tokens is None else f"{tokens:,.1f}"
+        rows.append((title, f"{price[name]['calls']:,.1f}", amount))
     note = (
         f"Means over {counted(price['n_steps'], 'step')}. Prompt tokens are estimates by one rule for both (words of the text, OpenAI's tiles of"
         " the pictures), with the shared reply in the place of each group's own."

@@ -65,8 +65,8 @@ class PartFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     def figure(self, metric: str) -> ResultsFigure | None:
         """One of METRICS."""
-        found: ResultsFigure | None = getattr(self, metric)
-        return found
+        figure: ResultsFigure | None = getattr(self, metric)
+        return figure
 
 
 class SecondFigureEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -190,8 +190,8 @@ class Results(Losses, frozen=True, kw_only=True, omit_defaults=True):
 
     def figure(self, metric: str) -> ResultsFigure | None:
         """One of METRICS, `point_accuracy` or `ceiling`."""
-        found: ResultsFigure | None = getattr(self, metric)
-        return found
+        figure: ResultsFigure | None = getattr(self, metric)
+        return figure
 
     def quoted(self, metric: str, figure: ResultsFigure) -> dict[str, Any]:
         """The average of the figure that the protocol quotes, as `protocols.headline` gives it."""
@@ -467,8 +467,8 @@ def price_of_batching(predictions: Sequence[Prediction]) -> dict[str, Any] | Non
 
     def mean(name: str) -> float | None:
         values = [notes.get(name) for _, notes in shared]
-        known = [value for value in values if value is not None]
-        return statistics.fmean(known) if len(known) == len(values) else None
+        estimates = [value for value in values if value is not None]
+        return statistics.fmean(estimates) if len(estimates) == len(values) else None
 
     ours = {
         "calls": statistics.fmean(p.usage.calls for p, _ in shared),

@@ -226,12 +226,12 @@ def _over_seeds(figures: Sequence[Figure | None], of_means: Figure | Metric | No
 
     `of_means`: the figure of the steps' or tasks' means over seeds, which has the interval; None where it is not known.
     """
-    known = [figure for figure in figures if figure is not None]
-    if len(known) < 2 or len(known) < len(figures):
+    of_seeds = [figure for figure in figures if figure is not None]
+    if len(of_seeds) < 2 or len(of_seeds) < len(figures):
         return figures[0] if len(figures) == 1 else None
-    macro, micro, value = (fmean(getattr(figure, name) for figure in known) for name in ("macro", "micro", "value"))
-    sd = stdev(figure.value for figure in known)
-    means = replace(known[0], macro=macro, micro=micro, value=value, sd=sd, n_runs=len(known))
+    macro, micro, value = (fmean(getattr(figure, name) for figure in of_seeds) for name in ("macro", "micro", "value"))
+    sd = stdev(figure.value for figure in of_seeds)
+    means = replace(of_seeds[0], macro=macro, micro=micro, value=value, sd=sd, n_runs=len(of_seeds))
     if of_means is None:
         return replace(means, ci95=None, se=None)
     return replace(means, ci95=of_means.ci95, se=of_means.se, method=of_means.method)

@@ -35,7 +35,7 @@ def ranker_budget(
     by_size: dict[int, list[Prediction]] = {}
     for prediction in predictions:
         by_size.setdefault(len(prediction.ranked), []).append(prediction)
-    paid = {n: sum((one.usage for one in some), Usage()) for n, some in sorted(by_size.items())}
+    paid = {n: sum((prediction.usage for prediction in some), Usage()) for n, some in sorted(by_size.items())}
     # a step without ranks was asked in no group, and costs what it did
     n_groups = {n: 1 if rule == "single" else len(split_groups([""] * n, size)) for n in range(1, max(paid) + 1)}
     return [

@@ -83,8 +83,8 @@ def summarise_labelled(
     average = partial(averaging.metric, seed=seed)
     summary = aggregate.summarise(counted, predictions, top_k, average, averaging.missing)
     if protocol.groups_of_f1 is not protocol.groups or protocol.entries_of_f1 is not one_entry:
-        known = [score.operation_f1 or 0.0 for score in counted]
-        summary = replace(summary, operation_f1=protocol.averaging_of_f1(right).metric(known, seed))
+        values = [score.operation_f1 or 0.0 for score in counted]
+        summary = replace(summary, operation_f1=protocol.averaging_of_f1(right).metric(values, seed))
     return scores, replace(summary, waterfall=Counter(score.outcome for score in scores))
 
 
@@ -210,6 +210,6 @@ def _headlines(labelled: LabelledPredictions, protocol: Protocol) -> dict[str, f
         return {"operation_f1": f1}
     average = protocol.averaging(right)
     element, success = (
-        protocol.headline(*average.points(one[scored.counted])) for one in (scored.element, scored.success)
+        protocol.headline(*average.points(values[scored.counted])) for values in (scored.element, scored.success)
     )
     return {"element_accuracy": element, "operation_f1": f1, "step_success_rate": success}

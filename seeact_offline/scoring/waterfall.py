@@ -48,7 +48,7 @@ BY_EYE: Mapping[str, str] = {
     "wrong_annotation": "a person found what was annotated wrong, or the answer as good",
 }
 """Causes that nothing but a person can see."""
-HUMAN_CAUSES: Mapping[str, str] = {**{name: said for name, said in CAUSES.items() if name != NO_ROW}, **BY_EYE}
+HUMAN_CAUSES: Mapping[str, str] = {**{name: meaning for name, meaning in CAUSES.items() if name != NO_ROW}, **BY_EYE}
 """Causes that a person may give (`scoring.human_causes`)."""
 OF_WINDOWS = ("not_marked", "target_cut_off")
 """Causes that a grounding knows before it asks, and counts in `Prediction.notes` under these names."""
@@ -140,7 +140,7 @@ def waterfall(scores: Sequence[StepScore], average: Average) -> dict[str, dict[s
     counts = Counter(causes)
     for cause in (*CAUSES, *BY_EYE):
         if counts[cause]:
-            share = average([float(one == cause) for one in causes])
+            share = average([float(of_step == cause) for of_step in causes])
             lost[cause] = {"steps": counts[cause], "macro": share.macro, "micro": share.micro}
     whole = average([1.0] * len(scores)) if scores else None
     if whole is not None and whole.micro < 1.0:
@@ -189,7 +189,9 @@ def what_if(scores: Sequence[StepScore], average: Average) -> dict[str, dict[str
         "grounding_perfect": if_grounded,
         "values_perfect": lambda score: 1.0 if score.outcome in OF_VALUES else None,
     }
-    return {name: figures for name, one in worth.items() if (figures := _supposed(scores, one, average))["steps"]}
+    return {
+        name: figures for name, of_step in worth.items() if (figures := _supposed(scores, of_step, average))["steps"]
+    }
 
 
 def _supposed(

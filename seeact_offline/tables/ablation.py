@@ -104,8 +104,8 @@ LAYOUTS: Mapping[str, Layout] = {
     "observations": Layout(
         title="Observations of a web agent",
         place={"agent": "agent", "observation": "observation"},
-        place_of=lambda found: (
-            None if found.observation is None else {"agent": found.grounding, "observation": found.observation}
+        place_of=lambda results: (
+            None if results.observation is None else {"agent": results.grounding, "observation": results.observation}
         ),
         words="{observation}",
         expected="runs of web agents, or a folder of ablate --over observation",
@@ -113,7 +113,7 @@ LAYOUTS: Mapping[str, Layout] = {
     "rankers": Layout(
         title="Rankers",
         place={"ranker": "ranker"},
-        place_of=lambda found: None if found.ranker is None else {"ranker": found.ranker},
+        place_of=lambda results: None if results.ranker is None else {"ranker": results.ranker},
         words="{ranker}",
         expected="runs that rank candidates, or a folder of ablate --over ranker",
         beside={**{name: f"Recall@{k}" for name, k in RECALL_AT.items()}, "ceiling": BESIDE["ceiling"]},
@@ -125,18 +125,18 @@ ABLATION_TABLES: Mapping[str, str] = {"markup": "5", "observation": "observation
 """The table of each axis of `ablate`."""
 
 
-def build(given: TableInput) -> TableDocument:
+def build(request: TableInput) -> TableDocument:
     """Raises InputError for runs that cannot be rows of one table."""
-    if len(given.paths) == 1 and (given.paths[0] / ABLATION).is_file():
-        folder = given.paths[0]
+    if len(request.paths) == 1 and (request.paths[0] / ABLATION).is_file():
+        folder = request.paths[0]
         made = read_typed(folder / ABLATION, _Ablation)
-        runs = [read_run(folder / row.folder, given.base) for row in made.rows]
-        table = ablation_table(given.table, folder, [row.folder for row in made.rows], made.complete)
-        return _document(given, table, runs, [relative(folder, given.base)])
-    runs = given.runs
-    _check_alike(LAYOUTS[given.table], runs)
-    table = _table(LAYOUTS[given.table], runs, runs[0].settings, [run.name for run in runs])
-    return _document(given, table, runs, [run.name for run in runs])
+        runs = [read_run(folder / row.folder, request.base) for row in made.rows]
+        table = ablation_table(request.table, folder, [row.folder for row in made.rows], made.complete)
+        return _document(request, table, runs, [relative(folder, request.base)])
+    runs = request.runs
+    _check_alike(LAYOUTS[request.table], runs)
+    table = _table(LAYOUTS[request.table], runs, runs[0].settings, [run.name for run in runs])
+    return _document(request, table, runs, [run.name for run in runs])
 
 
 class _AblationRow(msgspec.Struct):
@@ -232,15 +232,17 @@ def _row(layout: Layout, run: TableRun, folder: str, baseline: TableRun) -> dict
 
 
 def _document(
-    given: TableInput, table: dict[str, Any], runs: Sequence[TableRun], inputs: Sequence[str]
+    request: TableInput, table: dict[str, Any], runs: Sequence[TableRun], inputs: Sequence[str]
 ) -> TableDocument:
-    layout = LAYOUTS[given.table]
-    provenance = Provenance(table=given.table, inputs=inputs, stderr=given.stderr, runs=[run.source for run in runs])
+    layout = LAYOUTS[request.table]
+    provenance = Provenance(
+        table=request.table, inputs=inputs, stderr=request.stderr, runs=[run.source for run in runs]
+    )
     return TableDocument(
         title=f"{layout.title}, on {table['split']}",
-        lead=[_head(layout, table), *([] if (given.paths[0] / ABLATION).is_file() else given.choice)],
-        tables=[_figures(layout, table, given.stderr), *_difference_table(layout, table), _costs(layout, table)],
-        figures=_for_a_paper(layout, table, given.stderr),
+        lead=[_head(layout, table), *([] if (request.paths[0] / ABLATION).is_file() else request.choice)],
+        tables=[_figures(layout, table, request.stderr), *_difference_table(layout, table), _costs(layout, table)],
+        figures=_for_a_paper(layout, table, request.stderr),
         values=_values(layout, table, provenance),
         provenance=provenance,
     )
@@ -285,11 +287,11 @@ def _row_figures(table: Mapping[str, Any], row: Mapping[str, Any]) -> list[Figur
 
 def _figure(table: Mapping[str, Any], row: Mapping[str, Any], name: str) -> Figure | None:
     """A figure of METRICS or beside them, whose averages are those of Element Accuracy; None where the run has none."""
-    found = row[name]
-    if found is None:
+    entry = row[name]
+    if entry is None:
         return None
-    quoted = headline(table["protocol"], name if name in METRICS else "element_accuracy", found)
-    return Figure(found["macro"], found["micro"], **quoted, method=found["method"])
+    quoted = headline(table["protocol"], name if name in METRICS else "element_accuracy", entry)
+    return Figure(entry["macro"], entry["micro"], **quoted, method=entry["method"])
 
 
 def _measure(layout: Layout, table: Mapping[str, Any]) -> str:

@@ -38,7 +38,7 @@ def difficulty(paths: Sequence[Path]) -> dict[str, Any]:
         made.append({"run": run.name, "label": label, "bands": figures_by_difficulty(run)})
     return {
         "about": data_of(runs),
-        "bands": [band for band in BANDS if any(one["bands"][band]["n_tasks"] for one in made)],
+        "bands": [band for band in BANDS if any(run["bands"][band]["n_tasks"] for run in made)],
         "runs": made,
     }
 
@@ -117,14 +117,14 @@ def over_time(paths: Sequence[Path]) -> dict[str, Any]:
         raise InputError("runs", sentence="none of the runs asks for an element; name one that does")
     n_alike = Counter(tag for tag, *_ in lines)
     made: list[dict[str, Any]] = []
-    for (tag, told, _), points in lines.items():
+    for (tag, differing, _), points in lines.items():
         points.sort(key=lambda pair: pair[1]["date"])
         before = [None, *(run for run, _ in points)]
         changed = [
             [] if earlier is None else _changed(earlier, run) for earlier, (run, _) in zip(before, points, strict=False)
         ]
         drawn = [{**point, "changed": names} for (_, point), names in zip(points, changed, strict=True)]
-        made.append({"label": tag if n_alike[tag] == 1 else ", ".join([tag, *told]), "points": drawn})
+        made.append({"label": tag if n_alike[tag] == 1 else ", ".join([tag, *differing]), "points": drawn})
     alone = len(runs) > 1 and all(len(line["points"]) == 1 for line in made)
     return {"about": data_of(runs), "lines": made, "hint": ONE_RUN_EACH if alone else ""}
 
@@ -174,5 +174,5 @@ def _labels_with_split(runs: Sequence[TableRun]) -> list[str]:
         [run.results.split for run in runs],
         [run.average("step_success_rate") for run in runs],
     ]
-    parting = [one for one in parts if len(set(one)) > 1]
+    parting = [words for words in parts if len(set(words)) > 1]
     return [", ".join(words) for words in zip(labels(runs), *parting, strict=True)]

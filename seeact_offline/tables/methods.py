@@ -95,7 +95,7 @@ class MethodRow:
 class MethodTable:
     """A table's figures."""
 
-    given: TableInput
+    request: TableInput
     metrics: Sequence[str]
     splits: Sequence[str]
     rows: Sequence[MethodRow]
@@ -119,7 +119,7 @@ class MethodTable:
     @property
     def settings(self) -> dict[str, Any]:
         """Settings that have one value in all runs, except those that a row names anyway."""
-        first, *others = self.given.runs
+        first, *others = self.request.runs
         return {
             name: value
             for name, value in first.settings.items()
@@ -128,24 +128,24 @@ class MethodTable:
 
     @property
     def title(self) -> str:
-        by = f" and {self.given.by}" if self.given.by else ""
-        return f"Table {self.given.table}: {SUBJECTS[self.given.table]}{by}"
+        by = f" and {self.request.by}" if self.request.by else ""
+        return f"Table {self.request.table}: {SUBJECTS[self.request.table]}{by}"
 
     @property
     def paper(self) -> Mapping[str, Any] | None:
         """The paper's table; None for Table 6, which no paper has, and beside the bundled sample."""
-        is_sample = any(run.is_sample for run in self.given.runs)
-        return None if self.given.table == "6" or is_sample else paper_table(int(self.given.table))
+        is_sample = any(run.is_sample for run in self.request.runs)
+        return None if self.request.table == "6" or is_sample else paper_table(int(self.request.table))
 
     @property
     def is_long(self) -> bool:
         """Tells whether a row of the layout for a paper is one place of a method, because splits do not fit side by side."""
-        return self.given.by is not None or self.given.table == "6"
+        return self.request.by is not None or self.request.table == "6"
 
     @property
     def place(self) -> str:
         """The title of a cell's place."""
-        return f"split, {self.given.by}" if self.given.by else "split"
+        return f"split, {self.request.by}" if self.request.by else "split"
 
     @property
     def average_column(self) -> list[str]:
@@ -158,8 +158,8 @@ class MethodTable:
 
     def quotes(self, cells: Iterable[MethodFigures]) -> list[tuple[str, str]]:
         """Each metric's title and the average that stands in these cells."""
-        found = [(TITLES[name], cell.figures[name]) for name, cell in itertools.product(self.metrics, cells)]
-        return [(title, figure.average) for title, figure in found if figure is not None]
+        figures = [(TITLES[name], cell.figures[name]) for name, cell in itertools.product(self.metrics, cells)]
+        return [(title, figure.average) for title, figure in figures if figure is not None]
 
     def paper_figure(self, row: Mapping[str, Any] | None, split: str, metric: str) -> float | None:
         """Returns the paper's figure in percent; None where the paper has none."""
@@ -168,20 +168,20 @@ class MethodTable:
         return None if figures is None or paper is None else figures[paper["columns"].index(metric)]
 
 
-def build(given: TableInput) -> TableDocument:
+def build(request: TableInput) -> TableDocument:
     """Raises InputError for runs that have no place in one table."""
-    table = method_table(given)
+    table = method_table(request)
     provenance = Provenance(
-        table=given.table,
-        inputs=[run.name for run in given.runs],
-        by=given.by,
-        stderr=given.stderr,
-        runs=[run.source for run in given.runs],
+        table=request.table,
+        inputs=[run.name for run in request.runs],
+        by=request.by,
+        stderr=request.stderr,
+        runs=[run.source for run in request.runs],
         settings=table.settings,
     )
     return TableDocument(
         title=table.title,
-        tables=[_page(table, provenance), *([paper_rows(table.paper)] if table.paper and not given.by else ())],
+        tables=[_page(table, provenance), *([paper_rows(table.paper)] if table.paper and not request.by else ())],
         figures=_for_a_paper(table, provenance),
         values=_values(table, provenance),
         screen=None if table.is_long else _for_a_screen(table),
@@ -192,10 +192,10 @@ def build(given: TableInput) -> TableDocument:
 # --- figures ---
 
 
-def method_table(given: TableInput) -> MethodTable:
+def method_table(request: TableInput) -> MethodTable:
     """The figures of Table 2, 3 or 4. Runs that differ in their seed alone are one row. Raises InputError."""
-    runs, metrics = given.runs, FIGURES[given.table]
-    if given.table == "6":
+    runs, metrics = request.runs, FIGURES[request.table]
+    if request.table == "6":
         _check_comparable(runs)
     methods: dict[str, dict[str, list[TableRun]]] = defaultdict(lambda: defaultdict(list))
     for run, label in zip(runs, labels(runs, pooled="seed"), strict=True):
@@ -204,22 +204,22 @@ def method_table(given: TableInput) -> MethodTable:
     splits = [*(split for split in SPLITS if split in named), *sorted(named - SPLITS.keys())]
     rows = []
     for label, by_split in methods.items():
-        found = {split: by_split[split] for split in splits if split in by_split}
-        for alike in found.values():
+        of_method = {split: by_split[split] for split in splits if split in by_split}
+        for alike in of_method.values():
             _check_alike(alike, "runs of one cell over the same steps")
-        together = [run for some in found.values() for run in some]
+        together = [run for some in of_method.values() for run in some]
         cells: dict[str, MethodFigures] = {}
-        if given.table == "4":
+        if request.table == "4":
             cells = {POOLED: pooled_figures(together)}
-        elif given.by is None:
-            cells = {split: split_figures(alike, metrics) for split, alike in found.items()}
+        elif request.by is None:
+            cells = {split: split_figures(alike, metrics) for split, alike in of_method.items()}
         else:
-            for split, alike in found.items():
-                parts = part_figures(alike, metrics, given.by)
+            for split, alike in of_method.items():
+                parts = part_figures(alike, metrics, request.by)
                 cells |= {f"{split}, {group}": cell for group, cell in parts.items()}
-        rows.append(MethodRow(label, list(found), cells, _row_of_paper(given.table, together)))
-    shown = [POOLED] if given.table == "4" else splits
-    return MethodTable(given, metrics, shown, rows, _differences(given.table, runs))
+        rows.append(MethodRow(label, list(of_method), cells, _row_of_paper(request.table, together)))
+    shown = [POOLED] if request.table == "4" else splits
+    return MethodTable(request, metrics, shown, rows, _differences(request.table, runs))
 
 
 def _check_comparable(runs: Sequence[TableRun]) -> None:
@@ -237,7 +237,7 @@ def _check_alike(runs: Sequence[TableRun], expected: str) -> None:
     for run in runs:
         of_same_data = run.settings.get("dataset_fingerprint") == first.settings.get("dataset_fingerprint")
         if run.keys != first.keys or not of_same_data:
-            sizes = " and ".join(f"{one.name} ({one.results.n_steps})" for one in (first, run))
+            sizes = " and ".join(f"{either.name} ({either.results.n_steps})" for either in (first, run))
             raise InputError("runs", expected, sizes)
 
 
@@ -294,7 +294,7 @@ def _listed(groups: Mapping[str, Sequence[str]]) -> str:
 
 def _page(table: MethodTable, provenance: Provenance) -> Table:
     """A row a method and split, with the paper's figures of the same method and split beside ours."""
-    averages, stderr, sd = table.average_column, table.given.stderr, table.has_seeds
+    averages, stderr, sd = table.average_column, table.request.stderr, table.has_seeds
     papers = ["paper"] if table.paper else []
     columns = ["ours", *error_columns(stderr, sd), *papers]
     seeds = ["seeds"] if sd else []
@@ -318,7 +318,7 @@ def _page(table: MethodTable, provenance: Provenance) -> Table:
     return Table(
         above=[]
         if is_plain
-        else [("", n_labels), *((one, len(columns)) for one in titles), ("", len(SIZES) + len(seeds) + 1)],
+        else [("", n_labels), *((title, len(columns)) for title in titles), ("", len(SIZES) + len(seeds) + 1)],
         header=(
             "method",
             table.place,
@@ -346,7 +346,8 @@ def paper_rows(paper: Mapping[str, Any]) -> Table:
         above=[("", 1), *((SPLIT_TITLES[split], len(paper["columns"])) for split in splits)],
         header=("method", *([TITLES[name] for name in paper["columns"]] * len(splits))),
         rows=[
-            (row["method"], *(_text(one) for split in splits for one in row["figures"][split])) for row in paper["rows"]
+            (row["method"], *(_text(figure) for split in splits for figure in row["figures"][split]))
+            for row in paper["rows"]
         ],
         notes=[f"Percent. {paper['source']}. {paper.get('remark', '')}".strip()],
     )
@@ -357,7 +358,7 @@ def _for_a_paper(table: MethodTable, provenance: Provenance) -> Table:
 
     Where the table is long, a row is a method and one place, and the paper has none.
     """
-    is_long, averages, stderr, sd = table.is_long, table.average_column, table.given.stderr, table.has_seeds
+    is_long, averages, stderr, sd = table.is_long, table.average_column, table.request.stderr, table.has_seeds
     across = [table.place] if is_long else table.splits
     columns = [title for name in table.metrics for title in (TITLES[name], *figure_columns(stderr, sd))]
     ours: list[list[str]] = []
@@ -365,16 +366,16 @@ def _for_a_paper(table: MethodTable, provenance: Provenance) -> Table:
     for row in table.rows:
         for places in [[place] for place in row.cells] if is_long else [across]:
             cells = [row.cells.get(place) for place in places]
-            known = [cell for cell in cells if cell is not None]
+            filled = [cell for cell in cells if cell is not None]
             figures = [
                 text
                 for cell, name in itertools.product(cells, table.metrics)
                 for text in figure_cells(cell.figures[name] if cell else None, stderr, sd=sd)
             ]
             ours.append(
-                [row.method, *(places if is_long else ()), *(table.averages(known) for _ in averages), *figures]
+                [row.method, *(places if is_long else ()), *(table.averages(filled) for _ in averages), *figures]
             )
-            remarks.append(f"{ORIGIN} {provenance.numbers([name for cell in known for name in cell.run_names])}")
+            remarks.append(f"{ORIGIN} {provenance.numbers([name for cell in filled for name in cell.run_names])}")
     papers = [] if is_long or table.paper is None else [_row_for_a_paper(table, row) for row in table.paper["rows"]]
     n_labels = 1 + len(averages) + is_long
     titles = list(enumerate(columns * len(across), n_labels))
@@ -403,17 +404,19 @@ def _for_a_screen(table: MethodTable) -> Table:
     """Metrics and methods down, splits across; below ours the paper's figures of the same method."""
     rows: list[tuple[str, ...]] = []
     for name in table.metrics:
-        found = {
+        by_method = {
             row.method: [row.cells[split].figures[name] if split in row.cells else None for split in table.splits]
             for row in table.rows
         }
         for row in table.rows:
             texts = []
-            for i, figure in enumerate(found[row.method]):
-                value, *errors = figure_cells(figure, table.given.stderr, "({} to {})", table.has_seeds)
-                named = zip(error_columns(table.given.stderr, table.has_seeds), errors, strict=True)
+            for i, figure in enumerate(by_method[row.method]):
+                value, *errors = figure_cells(figure, table.request.stderr, "({} to {})", table.has_seeds)
+                named = zip(error_columns(table.request.stderr, table.has_seeds), errors, strict=True)
                 spread = "".join(f", {title} {error}" for title, error in named)
-                place = "" if table.differences else _place_among(figure, [one[i] for one in found.values()])
+                place = (
+                    "" if table.differences else _place_among(figure, [figures[i] for figures in by_method.values()])
+                )
                 texts.append(f"{value}{spread}{place}")
             rows.append((TITLES[name], row.method, *texts))
             if row.paper is not None:
@@ -426,10 +429,10 @@ def _for_a_screen(table: MethodTable) -> Table:
 
 def _place_among(figure: Figure | None, beside: Sequence[Figure | None]) -> str:
     """` best` for the highest of several figures as they are printed, ` tied` where others are as high."""
-    known = [float(percent(one.value)) for one in beside if one is not None]
-    if figure is None or len(known) < 2 or float(percent(figure.value)) < max(known):
+    values = [float(percent(other.value)) for other in beside if other is not None]
+    if figure is None or len(values) < 2 or float(percent(figure.value)) < max(values):
         return ""
-    return " best" if known.count(max(known)) == 1 else " tied"
+    return " best" if values.count(max(values)) == 1 else " tied"
 
 
 def _row_for_a_paper(table: MethodTable, row: Mapping[str, Any]) -> list[str]:
@@ -438,7 +441,7 @@ def _row_for_a_paper(table: MethodTable, row: Mapping[str, Any]) -> list[str]:
     for split, name in itertools.product(table.splits, table.metrics):
         made += [
             _text(table.paper_figure(row, split, name)),
-            *("" for _ in figure_columns(table.given.stderr, table.has_seeds)),
+            *("" for _ in figure_columns(table.request.stderr, table.has_seeds)),
         ]
     return made
 
@@ -454,23 +457,27 @@ def _sizes_in_words(row: MethodRow) -> str:
 
 def _notes(table: MethodTable, papers: str) -> list[str]:
     """`papers`: the place of the paper's figures."""
-    given, paper = table.given, table.paper
+    request, paper = table.request, table.paper
     figures = [figure for cell in table.cells for figure in cell.figures.values() if figure is not None]
-    protocols = dict.fromkeys(run.results.protocol for run in given.runs)
+    protocols = dict.fromkeys(run.results.protocol for run in request.runs)
     averages = "Share of tasks."
-    if given.table != "4":
+    if request.table != "4":
         averages = averages_in_words(table.quotes(table.cells), [*protocols])
     settings = ", ".join(f"{name} {value}" for name, value in table.settings.items())
-    unfinished = given.unfinished
+    unfinished = request.unfinished
     return [
         f"Percent. {averages} {INTERVAL}: {interval_of(figures)}. Steps that did not run count as wrong; those"
         " that the protocol leaves out count nowhere.",
-        *([_CEILINGS] if given.table == "6" else []),
-        *([f"Paper: {paper['source']}; {papers}. {paper.get('remark', '')}".strip()] if paper and not given.by else []),
+        *([_CEILINGS] if request.table == "6" else []),
+        *(
+            [f"Paper: {paper['source']}; {papers}. {paper.get('remark', '')}".strip()]
+            if paper and not request.by
+            else []
+        ),
         *([SEEDS] if any(figure.sd is not None for figure in figures) else []),
         *([f"Every run: {settings}."] if settings else []),
         *table.differences,
-        *given.choice,
+        *request.choice,
         *([f"Without results yet, and not in the table: {', '.join(unfinished)}."] if unfinished else []),
     ]
 

@@ -176,7 +176,7 @@ def _find(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     """Finished run folders, and run folders without results."""
     if not paths:
         raise InputError("runs", _EXPECTED, "none")
-    found: dict[Path, Path] = {}
+    finished: dict[Path, Path] = {}
     unfinished: list[Path] = []
     for path in paths:
         folders = run_folders(path)
@@ -186,11 +186,11 @@ def _find(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
             unfinished.append(path)
         elif not done:
             raise InputError("runs", _EXPECTED, str(path))
-        found |= {folder.resolve(): folder for folder in done if folder.resolve() not in found}
-    if not found:
+        finished |= {folder.resolve(): folder for folder in done if folder.resolve() not in finished}
+    if not finished:
         sentence = f"{unfinished[0]} holds a model that was not evaluated; run `eval --model hf/{unfinished[0]}` first"
         raise InputError("runs", sentence=sentence)
-    return list(found.values()), unfinished
+    return list(finished.values()), unfinished
 
 
 def run_folders(path: Path) -> list[Path]:
@@ -202,7 +202,9 @@ def run_folders(path: Path) -> list[Path]:
         return run_folders(path / EVALUATION)
     # `score --out` writes no manifest
     marks = ("manifest.json", "steps.jsonl")
-    folders = {child.name: child for child in sorted(path.glob("*/")) if any((child / one).is_file() for one in marks)}
+    folders = {
+        child.name: child for child in sorted(path.glob("*/")) if any((child / mark).is_file() for mark in marks)
+    }
     for name in FOLDER_LISTS:
         if (path / name).is_file():
             listed = read_typed(path / name, _FolderList)
