@@ -1,9 +1,11 @@
-"""Agreement beyond chance: Cohen's kappa of two judges, Fleiss' kappa of several, and two people's answers to the same texts.
+"""Agreement beyond chance: Cohen's kappa of two judges, Fleiss' kappa of several, and two people's answers to the same
+texts.
 
-Cohen's kappa is (agreement - chance) / (1 - chance), where chance is how often two would agree who each keep to their own
-shares of labels, whatever the step (Educational and Psychological Measurement 20 (1960), 37-46). Fleiss' kappa is the same of the pairs of judges of an
-item, where chance keeps to the shares of all judges together (Psychological Bulletin 76 (1971), 378-382). An element is a label of its
-own step and no label of another, so chance is little more than two answers of "none".
+Cohen's kappa is (agreement - chance) / (1 - chance), where chance is how often two would agree who each keep to their
+own shares of labels, whatever the step (Educational and Psychological Measurement 20 (1960), 37-46). Fleiss' kappa is
+the same of the pairs of judges of an item, where chance keeps to the shares of all judges together (Psychological
+Bulletin 76 (1971), 378-382). An element is a label of its own step and no label of another, so chance is little more
+than two answers of "none".
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ NONE = "none"
 def cohen_kappa(a: Sequence[Hashable], b: Sequence[Hashable]) -> float | None:
     """Computes Cohen's kappa of two judges' labels of the same items, in the same order.
 
-    None for no items, and where chance alone makes all labels the same. Raises ValueError for lists of different lengths.
+    None for no items, and where chance alone makes all labels the same. Raises ValueError for lists of different
+    lengths.
 
     >>> cohen_kappa([True, True, False, False], [True, True, False, True])
     0.5
@@ -43,8 +46,8 @@ def cohen_kappa(a: Sequence[Hashable], b: Sequence[Hashable]) -> float | None:
 def fleiss_kappa(table: Sequence[Sequence[int]] | np.ndarray) -> float | None:
     """Computes Fleiss' kappa of a table of counts, shape (n_items, n_labels): how many judges gave an item each label.
 
-    None for no items, and where chance alone makes all labels the same. Raises ValueError for an item with fewer than two judges, or
-    with another number of them than the first.
+    None for no items, and where chance alone makes all labels the same. Raises ValueError for an item with fewer than
+    two judges, or with another number of them than the first.
 
     >>> fleiss_kappa([[3, 0], [0, 3], [3, 0]])
     1.0
@@ -65,8 +68,8 @@ def fleiss_kappa(table: Sequence[Sequence[int]] | np.ndarray) -> float | None:
 
 
 def fleiss_columns(counts: np.ndarray) -> np.ndarray:
-    """The columns of each item, from (n_items, n_labels) counts, that `fleiss_of_sums` needs: 1, the share of its pairs of judges that
-    agree, and its counts. Items have two judges or more."""
+    """The columns of each item, from (n_items, n_labels) counts, that `fleiss_of_sums` needs: 1, the share of its pairs
+    of judges that agree, and its counts. Items have two judges or more."""
     judges = counts.sum(axis=1)
     alike = ((counts**2).sum(axis=1) - judges) / (judges * (judges - 1))
     return np.column_stack([np.ones(len(counts)), alike, counts])
@@ -162,7 +165,8 @@ def _kappa(pairs: Sequence[tuple[StepKey, ElementLabel, ElementLabel]], label: L
 def pairwise_kappas(labels: np.ndarray, task_of: np.ndarray, seed: int = 0) -> dict[tuple[int, int], Kappa]:
     """Cohen's kappa of every two judges of the same items, by their columns, with intervals by drawing tasks.
 
-    `labels`: shape (n_items, n_judges), True or False. `task_of`: shape (n_items,), the task of each item, numbered from 0. No items: empty.
+    `labels`: shape (n_items, n_judges), True or False. `task_of`: shape (n_items,), the task of each item, numbered
+    from 0. No items: empty.
     """
     if not len(labels):
         return {}
@@ -189,7 +193,8 @@ def pairwise_kappas(labels: np.ndarray, task_of: np.ndarray, seed: int = 0) -> d
 
 
 def percentiles(drawn: np.ndarray) -> tuple[float, float] | None:
-    """The interval of a figure from its values in resamples, shape (n,); NaN, no value, is left out. None where there is no value."""
+    """The interval of a figure from its values in resamples, shape (n,); NaN, no value, is left out. None where there
+    is no value."""
     values = drawn[~np.isnan(drawn)]
     if not len(values):
         return None
@@ -199,8 +204,8 @@ def percentiles(drawn: np.ndarray) -> tuple[float, float] | None:
 
 
 def _columns(labels: Sequence[tuple[str, Hashable, Hashable]]) -> np.ndarray:
-    """One row a task: its steps; those with the same label; those of them whose label no other step can have; and of every other
-    label how often the first and the second gave it."""
+    """One row a task: its steps; those with the same label; those of them whose label no other step can have; and of
+    every other label how often the first and the second gave it."""
     place = {task: row for row, task in enumerate(dict.fromkeys(task for task, _, _ in labels))}
     shared = [
         label for label in dict.fromkeys(label for _, *two in labels for label in two) if not isinstance(label, tuple)
@@ -221,8 +226,8 @@ def _columns(labels: Sequence[tuple[str, Hashable, Hashable]]) -> np.ndarray:
 def kappa_of_sums(sums: np.ndarray, scale: float) -> np.ndarray:
     """Cohen's kappa of each row of sums over tasks, then divided by `scale`; NaN where chance alone would agree.
 
-    Columns: the items; those with the same label; those of them whose label no other item can have; then, of every other label, how
-    often the first and the second judge gave it.
+    Columns: the items; those with the same label; those of them whose label no other item can have; then, of every
+    other label, how often the first and the second judge gave it.
     """
     n, same, own = sums[:, 0], sums[:, 1], sums[:, 2]
     # a step drawn twice is two steps, each with labels of its own

@@ -1,4 +1,5 @@
-"""A second figure for steps that have several right answers. The first one counts the annotated answer alone, and never changes.
+"""A second figure for steps that have several right answers. The first one counts the annotated answer alone, and never
+changes.
 
 A file with one JSON object a line, of which the last three fields may be left out::
 
@@ -48,7 +49,8 @@ class OtherAnswerLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
 
 
 def read_also_right(path: Path) -> dict[StepKey, OtherAnswerLine]:
-    """Reads other right answers in the order of the file. Raises InputError with the number of the line that is at fault."""
+    """Reads other right answers in the order of the file. Raises InputError with the number of the line that is at
+    fault."""
     lines: dict[StepKey, OtherAnswerLine] = {}
     for row, where in read_rows("also_right", path, OtherAnswerLine):
         if row.key in lines:
@@ -74,7 +76,8 @@ class SecondFigure:
     n_steps: int
     """Steps that count and have another right answer."""
     n_gained: int
-    """Steps that succeed by another right answer and not by the annotated one; without elements, whose operation is right by one alone."""
+    """Steps that succeed by another right answer and not by the annotated one; without elements, whose operation is
+    right by one alone."""
     element_accuracy: Metric | None
     """None, as is `step_success_rate`, for a run that asks for no element."""
     operation_f1: Metric

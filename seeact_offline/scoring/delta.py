@@ -1,8 +1,8 @@
 """The same predictions under several protocols, and which rule makes each difference.
 
-From the first protocol to another the rules are exchanged one at a time, in the order of `Protocol`'s fields. What a figure moves
-at an exchange is that rule's, so the moves add up to the whole difference. Another order could share it out otherwise where
-two rules concern the same steps.
+From the first protocol to another the rules are exchanged one at a time, in the order of `Protocol`'s fields. What a
+figure moves at an exchange is that rule's, so the moves add up to the whole difference. Another order could share it
+out otherwise where two rules concern the same steps.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from seeact_offline.scoring.rules import RULES, Protocol, one_entry, point_in_an
 
 
 def delta(predictions: Sequence[Prediction], truths: Sequence[Truth], protocols: Sequence[Protocol]) -> dict[str, Any]:
-    """`protocols`: name -> `figures` (metric -> `macro`, `micro`, the `headline`, and which of them it `quotes`) and steps
-    `left_out`. `paths`, one from the first protocol to each other: `from`, `to`, the `difference` of each headline, and `rules`,
-    those that differ: the `rule`, what it says `from` and `to`, how many `steps` it moves, and how it `moves` each headline.
-    `no_offset`, where pictures of a part of the page were shown: steps with a point on such a picture (`of`), and how many of them
-    are `lost` or `won` if the point is read as a place on the page, as if the picture began at its corner. A hit is a point in the
-    box of a positive.
+    """`protocols`: name -> `figures` (metric -> `macro`, `micro`, the `headline`, and which of them it `quotes`) and
+    steps `left_out`. `paths`, one from the first protocol to each other: `from`, `to`, the `difference` of each
+    headline, and `rules`, those that differ: the `rule`, what it says `from` and `to`, how many `steps` it moves, and
+    how it `moves` each headline. `no_offset`, where pictures of a part of the page were shown: steps with a point on
+    such a picture (`of`), and how many of them are `lost` or `won` if the point is read as a place on the page, as if
+    the picture began at its corner. A hit is a point in the box of a positive.
 
-    Figures that need an element are None under protocols without. A step is moved if what it earns changes, or whether it counts.
-    Predictions and truths are of the same steps in the same order. Without predictions every figure is 0.
+    Figures that need an element are None under protocols without. A step is moved if what it earns changes, or whether
+    it counts. Predictions and truths are of the same steps in the same order. Without predictions every figure is 0.
     """
     figures = _Figures(LabelledPredictions(predictions, truths))
     first, *others = protocols
@@ -142,8 +142,10 @@ def _figures_table(difference: Mapping[str, Any]) -> Table:
         title="The same predictions under each protocol",
         header=["protocol", *METRICS.values(), "steps left out"],
         rows=rows,
-        notes=["macro: the mean of the groups' means (tasks, or for seeclick's and showui's Operation F1 the three operations); micro: over steps.",
-               "screensuite's Operation F1 is its one figure: over clicks, where a TYPE counts a second time, half for its text.", *notes],
+        notes=["macro: the mean of the groups' means (tasks, or for seeclick's and showui's Operation F1 the three operations);"
+               " micro: over steps.",
+               "screensuite's Operation F1 is its one figure: over clicks, where a TYPE counts a second time, half for"
+               " its text.", *notes],
     )  # fmt: skip
 
 

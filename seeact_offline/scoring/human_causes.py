@@ -5,8 +5,8 @@ A file with one JSON object a line, of which the last two fields may be left out
     {"annotation_id": "...", "action_uid": "...", "answer_sha256": "e3b0c442...", "cause": "wrong_annotation",
      "note": "both buttons lead there", "annotator": "Ann"}
 
-`cause` is one of HUMAN_CAUSES. `answer_sha256` binds the line to the answer that was judged (`answer_digest`), so that one file
-may hold the causes of several runs, and none is taken for a run that answered otherwise.
+`cause` is one of HUMAN_CAUSES. `answer_sha256` binds the line to the answer that was judged (`answer_digest`), so that
+one file may hold the causes of several runs, and none is taken for a run that answered otherwise.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class Relabelling:
 
     scores: list[StepScore]
     counts: dict[str, int]
-    """Numbers of causes: `used`; `changed`, those that were computed otherwise; `not_lost`, of steps that succeed or are left out."""
+    """Numbers of causes: `used`; `changed`, those that were computed otherwise; `not_lost`, of steps that succeed or
+    are left out."""
 
 
 def answer_digest(prediction: Prediction) -> str:

@@ -30,8 +30,10 @@ def _solved_by(overlap: Overlap) -> Table:
         rows.append((count.runs, count.steps, percent(count.steps / n_steps), so_far, percent(so_far / n_steps)))
     low, high = map(percent, overlap.union.ci95)
     notes = [
-        f"Solved: {METRICS[overlap.metric]} of the step is 1. The union, the steps that some run solves, bounds every choice of a run for each"
-        f" step (a perfect router): {percent(overlap.union.macro)} % macro, 95 % interval {low} to {high}, {percent(overlap.union.micro)} % micro."
+        f"Solved: {METRICS[overlap.metric]} of the step is 1. The union, the steps that some run solves, bounds every"
+        " choice of a run for each"
+        f" step (a perfect router): {percent(overlap.union.macro)} % macro, 95 % interval {low} to {high},"
+        f" {percent(overlap.union.micro)} % micro."
     ]
     header = ("runs that solve the step", "steps", "% of steps", "by at least so many", "% of steps")
     return Table(title=f"Steps solved by k of {n_runs} runs", header=header, rows=rows, notes=notes)
@@ -40,7 +42,8 @@ def _solved_by(overlap: Overlap) -> Table:
 def _alone(overlap: Overlap) -> Table:
     n_steps = sum(count.steps for count in overlap.solved_by)
     rows = [
-        (name, overlap.solved[name], percent(overlap.solved[name] / n_steps), len(steps), percent(len(steps) / n_steps), _named(steps))
+        (name, overlap.solved[name], percent(overlap.solved[name] / n_steps),
+         len(steps), percent(len(steps) / n_steps), _named(steps))
         for name, steps in overlap.alone.items()
     ]  # fmt: skip
     header = ("run", "steps solved", "% of steps", "by it alone", "% of steps", "such as")
@@ -61,7 +64,8 @@ def _unsolved(overlap: Overlap) -> Table:
     ]
     share = percent(len(overlap.unsolved) / n_steps)
     notes = [
-        f"{len(overlap.unsolved)} of {n_steps} steps ({share} %) are solved by no run, such as {_named([unsolved.step for unsolved in overlap.unsolved])}."
+        f"{len(overlap.unsolved)} of {n_steps} steps ({share} %) are solved by no run, such as"
+        f" {_named([unsolved.step for unsolved in overlap.unsolved])}."
         " Each run loses each of them by one cause; the last column counts those that all lose by it."
     ]
     notes += [f"{'; '.join(meanings)}."] if meanings else []
@@ -71,16 +75,19 @@ def _unsolved(overlap: Overlap) -> Table:
 
 def _pairs(overlap: Overlap) -> Table:
     rows = [
-        (f"{pair.second} - {pair.first}", *gap_cells(pair.gap), f"{pair.p_holm:.4f}", pair.only_second, pair.only_first, pair.both, pair.neither,
-         kappa_text(pair.kappa))
+        (f"{pair.second} - {pair.first}", *gap_cells(pair.gap), f"{pair.p_holm:.4f}",
+         pair.only_second, pair.only_first, pair.both, pair.neither, kappa_text(pair.kappa))
         for pair in overlap.pairs
     ]  # fmt: skip
     notes = [
-        f"{METRICS[overlap.metric]}, macro. p, Holm: adjusted for {len(overlap.pairs)} pairs. Kappa: Cohen's, of failing, with its 95 % interval over"
-        f" tasks: 1 where two runs fail at the same steps, 0 where they do as by chance. Fleiss' kappa of all runs: {kappa_text(overlap.kappa)}."
+        f"{METRICS[overlap.metric]}, macro. p, Holm: adjusted for {len(overlap.pairs)} pairs. Kappa: Cohen's, of"
+        " failing, with its 95 % interval over"
+        " tasks: 1 where two runs fail at the same steps, 0 where they do as by chance. Fleiss' kappa of all runs:"
+        f" {kappa_text(overlap.kappa)}."
     ]
     header = (
-        "difference", "points", "95 % interval", "p", "p, Holm", "only the first named solves", "only the second", "both solve", "both fail",
+        "difference", "points", "95 % interval", "p", "p, Holm", "only the first named solves", "only the second",
+        "both solve", "both fail",
         "kappa of failures",
     )  # fmt: skip
     return Table(title="All pairs of runs", header=header, rows=rows, notes=notes)

@@ -1,6 +1,8 @@
-"""Runs against each other on the same steps: differences paired by step and clustered by task. Pure functions of step scores.
+"""Runs against each other on the same steps: differences paired by step and clustered by task. Pure functions of step
+scores.
 
-The first run is the baseline; a difference is always the other minus the baseline. docs/statistics.md says what each figure means.
+The first run is the baseline; a difference is always the other minus the baseline. docs/statistics.md says what each
+figure means.
 """
 
 from __future__ import annotations
@@ -61,7 +63,8 @@ class ScoredRun:
     headline: Mapping[str, float] | None = None
     """Its figures by metric, as its own results give them."""
     identity: str = ""
-    """The settings that its predictions depend on, without seed and order: runs that share them are repeats. Empty: not known."""
+    """The settings that its predictions depend on, without seed and order: runs that share them are repeats. Empty: not
+    known."""
     origin: str = ""
     """Tells the run from all others, its seeds and orders too; a copy has the same. Empty: not known."""
     data: DataName | None = None
@@ -73,7 +76,8 @@ class ScoredRun:
 def pooled(name: str, runs: Sequence[ScoredRun], intersect: bool = False) -> ScoredRun:
     """The mean of several runs, such as seeds of one method: the credit of a step is its mean over them.
 
-    `intersect`: drop steps that one of them lacks. Raises InputError for other protocols or steps, and for a run and its copy.
+    `intersect`: drop steps that one of them lacks. Raises InputError for other protocols or steps, and for a run and
+    its copy.
     """
     _check_protocols(runs)
     _check_copies(runs)
@@ -134,8 +138,8 @@ BREAKDOWNS = {
     "history": _bands("n_before", (0, 2, 5, 10), zero_is_known=True),
     "candidates": _bands("n_candidates", (100, 250, 500, 1000)),
 }
-"""Difficulty is the number of actions that the task lists; history, the actions before the step; candidates, the elements
-that the page lists."""
+"""Difficulty is the number of actions that the task lists; history, the actions before the step; candidates, the
+elements that the page lists."""
 
 
 # --- comparing ---
@@ -149,9 +153,22 @@ def compare_runs(
     detect: float = 5.0,
     seed: int = 0,
 ) -> Comparison:
-    """Compares each other run with the first, the baseline. `by`: names of BREAKDOWNS. `intersect`: drop steps that a run lacks.
+    """Compares each other run with the first, the baseline. `by`: names of BREAKDOWNS. `intersect`: drop steps that a
+    run lacks.
 
     `detect`: points. Raises InputError for fewer than two runs, other protocols, other steps, or no step in common.
+
+    >>> from seeact_offline.scoring.step_scores import TargetEntry
+    >>> def run(name, successes):
+    ...     rows = [
+    ...         StepRow(f"task {n}", "step", "success", 1.0, TargetEntry("CLICK"), element=1.0, success=success)
+    ...         for n, success in enumerate(successes)
+    ...     ]
+    ...     return ScoredRun(name, "seeact", {row.key: row for row in rows})
+    >>> compared = compare_runs([run("old", [0.0] * 8), run("new", [1.0] * 7 + [0.0])])
+    >>> pair = next(pair for pair in compared.pairs if pair.metric == "step_success_rate")
+    >>> pair.gap.macro, pair.gap.p, pair.second_better
+    (0.875, 0.015625, 7)
     """
     _check(runs, by, detect)
     keys = _shared_keys(runs, intersect)
@@ -219,7 +236,9 @@ def _check_protocols(runs: Sequence[ScoredRun]) -> None:
         named = ", ".join(f"{run.name} under {run.protocol}" for run in runs)
         raise InputError(
             "runs",
-            sentence=f"the runs are scored under several protocols ({named}); score RUN --protocol NAME scores one again",
+            sentence=(
+                f"the runs are scored under several protocols ({named}); score RUN --protocol NAME scores one again"
+            ),
         )
 
 
@@ -234,7 +253,8 @@ def _check_copies(runs: Sequence[ScoredRun]) -> None:
 
 
 def of_different_data(runs: Iterable[tuple[DataName | None, str]]) -> dict[str, tuple[str, ...]]:
-    """Data in words -> the runs over them, from pairs of data and run; empty where all are over the same, as far as is known.
+    """Data in words -> the runs over them, from pairs of data and run; empty where all are over the same, as far as is
+    known.
 
     A folder has no commit, and holds what the hub does where the fingerprints are equal.
     """
@@ -257,7 +277,10 @@ def _shared_keys(runs: Sequence[ScoredRun], intersect: bool) -> list[StepKey]:
         key = next(key for key in run.steps if key not in of_all)
         raise InputError(
             "runs",
-            sentence=f"{run.name} has {len(run.steps) - len(shared)} of {len(run.steps)} steps that another run lacks, such as {key}; `intersect` compares those that all have",
+            sentence=(
+                f"{run.name} has {len(run.steps) - len(shared)} of {len(run.steps)} steps that another run lacks,"
+                f" such as {key}; `intersect` compares those that all have"
+            ),
         )
     if not shared:
         raise InputError("runs", "runs with steps in common", f"none in {first.name} and the others")
@@ -287,9 +310,7 @@ class _Table:
             for metric, column in columns.items()
             if all(any(value is not None for value in values) for values in column.values())
         }
-        task_of = np.empty(len(keys), dtype=int)
-        for number, places in enumerate(aggregate.by_task(keys, range(len(keys))).values()):
-            task_of[places] = number
+        task_of = aggregate.task_numbers(keys)
         return cls(tuple(run.name for run in runs), [runs[0].steps[key] for key in keys], task_of, credits)
 
     def only(self, places: Sequence[int]) -> _Table:
@@ -452,8 +473,9 @@ def _difference_noise(
 def split_variance(credit: np.ndarray, task_of: np.ndarray) -> Variance:
     """A nested analysis of variance: repeats in steps, steps in tasks.
 
-    `credit`: shape (n_steps, n_repeats), two or more repeats; `task_of`: shape (n_steps,), numbers from 0. Each mean square
-    less what the level below adds to it, at least 0. Source: Searle, Casella and McCulloch, Variance Components (1992), ch. 3.
+    `credit`: shape (n_steps, n_repeats), two or more repeats; `task_of`: shape (n_steps,), numbers from 0. Each mean
+    square less what the level below adds to it, at least 0. Source: Searle, Casella and McCulloch, Variance Components
+    (1992), ch. 3.
     """
     n_steps, n_repeats = credit.shape
     sizes = np.bincount(task_of).astype(float)

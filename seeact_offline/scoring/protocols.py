@@ -1,4 +1,5 @@
-"""The scoring protocols by name. To add one, write its rules here or in a module of its own, and add a line to PROTOCOLS.
+"""The scoring protocols by name. To add one, write its rules here or in a module of its own, and add a line to
+PROTOCOLS.
 
 One from outside the package is a `Protocol` in any file, named as `FILE.py:NAME` or by an entry point of the group
 `seeact_offline.protocols`::

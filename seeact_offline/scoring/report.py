@@ -37,8 +37,8 @@ SETTINGS = (
 )  # fmt: skip
 """Settings in the report's order; any others come after them. A setting that is None does not apply to the run."""
 NOT_LISTED = frozenset({"split", "grounding", "limit", "choice_prompts_digest"})
-"""Settings that the report does not list: two are its title, the numbers of tasks and steps say more than the limit, and the
-last is a digest for the manifest."""
+"""Settings that the report does not list: two are its title, the numbers of tasks and steps say more than the limit,
+and the last is a digest for the manifest."""
 LONGEST = 80
 """Characters of a long value that are shown."""
 SUCCEEDED = "right element, right operation"
@@ -83,7 +83,10 @@ FAULTS = {
 """Common faults of rows, in words."""
 POPULATIONS = {
     "oracle_right": "steps that the oracle grounding gets right and this run wrong",
-    "wrong": "all wrong steps whose page has a right element; with a run of the oracle beside it, only those that it gets right would count",
+    "wrong": (
+        "all wrong steps whose page has a right element; with a run of the oracle beside it, only those that it gets"
+        " right would count"
+    ),
 }
 """The populations of `annotation_errors`."""
 UNKNOWN: Mapping[str, str] = {}
@@ -121,7 +124,8 @@ class Extent(NamedTuple):
 
 
 def data_in_words(extents: Sequence[Extent]) -> str:
-    """`bundled sample (fictional websites), cross_task: 209 steps of 32 tasks`. A data set's path is named by its last part."""
+    """`bundled sample (fictional websites), cross_task: 209 steps of 32 tasks`. A data set's path is named by its last
+    part."""
     by_dataset: dict[str, dict[str, None]] = {}
     for extent in extents:
         name = "bundled sample (fictional websites)" if extent.dataset == "sample" else str(extent.dataset)
@@ -152,8 +156,8 @@ def incomplete_in_words(results: Results) -> list[str]:
 
 
 def faults_in_words(faults: Mapping[str, int], left_out: int = 0) -> list[str]:
-    """`1 row without a screenshot counts as wrong.`, a sentence for each kind of fault that kept rows from being asked. `left_out`: steps
-    that the protocol leaves out."""
+    """`1 row without a screenshot counts as wrong.`, a sentence for each kind of fault that kept rows from being asked.
+    `left_out`: steps that the protocol leaves out."""
     end = "as wrong, unless the protocol leaves it out." if left_out else "as wrong."
     return [
         f"{counted(n, 'row')} {FAULTS.get(name, f'at fault ({name})')} {'counts' if n == 1 else 'count'} {end}"
@@ -189,14 +193,14 @@ def report(
     notes: Mapping[str, str] = UNKNOWN,
     hints: Sequence[str] = (),
 ) -> str:
-    """`report.md` from `results.json` and the lines of `steps.jsonl`. `notes`: the meaning of each note. `hints`: sentences,
-    plain text."""
+    """`report.md` from `results.json` and the lines of `steps.jsonl`. `notes`: the meaning of each note. `hints`:
+    sentences, plain text."""
     return _joined(REPORT, ReportInput(results, steps, notes, hints)) + "\n"
 
 
 def short(results: Results, notes: Mapping[str, str] = UNKNOWN) -> str:
-    """The output of `eval --verbose` and `score`: the figures, the causes of loss, and failures. `notes`: the meaning of each
-    note."""
+    """The output of `eval --verbose` and `score`: the figures, the causes of loss, and failures. `notes`: the meaning
+    of each note."""
     return _joined(SHORT, ReportInput(results, notes=notes), titles=False)
 
 
@@ -321,7 +325,8 @@ def _figures(run: ReportInput) -> Table:
     for rule, figure in results.element_by_rule.items():
         quoted = results.quoted("element_accuracy", figure)["average"]
         rows.append((f"{METRICS['element_accuracy']}, {rule}", *_cells(figure), quoted))
-    note = f"Percent. Macro: {AVERAGES['macro']}. Micro: {AVERAGES['micro']}.{averaging(results.protocol)}{_intervals(results, named)}"
+    note = f"Percent. Macro: {AVERAGES['macro']}. Micro: {AVERAGES['micro']}."
+    note += averaging(results.protocol) + _intervals(results, named)
     if results.left_out:
         left_out = counted(results.left_out, "step: it is", "steps: they are")
         note += f" The protocol leaves out {left_out} in no figure."
@@ -332,7 +337,8 @@ def _figures(run: ReportInput) -> Table:
             note += f" {unknown.__name__}, {counted(n, 'step')}: {about[0].lower()}{about[1:]}."
     if results.element_by_rule:
         note += (
-            " Strict: the element named, whatever lies at its place, is a positive. Lenient: it is right either way, or lies"
+            " Strict: the element named, whatever lies at its place, is a positive. Lenient: it is right either way,"
+            " or lies"
             " around or inside of a positive, or has its centre in the box of one."
         )
     if results.element_accuracy is None:
@@ -463,7 +469,8 @@ def _waterfall(run: ReportInput) -> Table | None:
     words = ["", *(meanings.get(cause, "") for cause in causes), SUCCEEDED if done else SUCCEEDED_WITHOUT_ELEMENT]
     rows = list(zip(names, n_steps, *columns, words, strict=True))
     note = "Points of Step SR" if done else "Points of the share of steps with the right operation"
-    note += " that each cause costs, the first in this order that a failing step has. Macro and micro as above, each rounded by itself."
+    note += " that each cause costs, the first in this order that a failing step has."
+    note += " Macro and micro as above, each rounded by itself."
     header = ("cause", "steps", "macro", "micro", "meaning")
     return Table(title="Where steps are lost", header=header, rows=rows, notes=[note, *_by_person(results)])
 
@@ -479,7 +486,8 @@ def _also_right(run: ReportInput) -> Table | None:
             macro = percent(first.macro), percent(figure.macro), _interval(figure.ci95)
             rows.append((title, *macro, percent(first.micro), percent(figure.micro)))
     note = (
-        f"{counted(second.n_steps, 'step has', 'steps have')} other right answers, by which {second.n_gained} more succeed. They count here alone:"
+        f"{counted(second.n_steps, 'step has', 'steps have')} other right answers, by which {second.n_gained} more"
+        " succeed. They count here alone:"
         " all other figures are of the annotated answers."
     )
     header = (
@@ -525,7 +533,8 @@ def _annotation_errors(run: ReportInput) -> Table | None:
     if errors is None or not errors["n_groups"]:
         return None
     rows = [(name, errors[name], meaning) for name, meaning in ANNOTATION_ERRORS.items()]
-    note = f"Pictures of {counted(errors['n_steps'], 'step')} ({POPULATIONS[errors['population']]}), each by itself, before any merging."
+    note = f"Pictures of {counted(errors['n_steps'], 'step')} ({POPULATIONS[errors['population']]}), each by itself,"
+    note += " before any merging."
     return Table(title="Errors of annotation", header=("error", "pictures", "meaning"), rows=rows, notes=[note])
 
 
@@ -546,8 +555,10 @@ def _budget(run: ReportInput) -> Table | None:
         for estimate in budget
     ]
     note = (
-        "Bound: the Step SR that no model can exceed with so few candidates. Calls, tokens and cost are estimates: each step's own,"
-        " by the number of groups that so many candidates make. Which steps a model would then get right, this run cannot tell."
+        "Bound: the Step SR that no model can exceed with so few candidates. Calls, tokens and cost are estimates:"
+        " each step's own,"
+        " by the number of groups that so many candidates make. Which steps a model would then get right, this run"
+        " cannot tell."
     )
     header = ("k", "bound, macro", "bound, micro", "groups", "calls, about", "prompt tokens, about", "cost, USD, about")
     return Table(title="Ranker budget", header=header, rows=rows, notes=[note])
@@ -620,7 +631,8 @@ def _batching(run: ReportInput) -> Table | None:
         amount = "not known" if tokens is None else f"{tokens:,.1f}"
         rows.append((title, f"{price[name]['calls']:,.1f}", amount))
     note = (
-        f"Means over {counted(price['n_steps'], 'step')}. Prompt tokens are estimates by one rule for both (words of the text, OpenAI's tiles of"
+        f"Means over {counted(price['n_steps'], 'step')}. Prompt tokens are estimates by one rule for both (words of"
+        " the text, OpenAI's tiles of"
         " the pictures), with the shared reply in the place of each group's own."
     )
     header = ("protocol", "calls a step", "prompt tokens a step, about")
@@ -669,6 +681,7 @@ REPORT: tuple[Section, ...] = (
     _figures,
     _by_split,
     _without_flagged,
+    # the recall has no title of its own: that of the whole tasks names both
     _whole_tasks,
     _recall,
     _also_right,

@@ -138,8 +138,8 @@ class Losses(Figures, frozen=True, kw_only=True, omit_defaults=True):
 class Results(Losses, frozen=True, kw_only=True, omit_defaults=True):
     """`results.json` as a record. `read` makes it of the file's content, and `entries` gives that content.
 
-    The file has the settings first, all on one level, then the figures, the losses and the rest, in the order of the fields.
-    A field with a default is not in the file where it has that value.
+    The file has the settings first, all on one level, then the figures, the losses and the rest, in the order of the
+    fields. A field with a default is not in the file where it has that value.
     """
 
     usage: dict[str, Any]
@@ -395,7 +395,8 @@ def _second_figure(run: ScoringInput, protocol: Protocol) -> SecondFigureEntry |
 
 
 def element_by_rule(run: ScoringInput, scores: Sequence[StepScore], protocol: Protocol) -> dict[str, ResultsFigure]:
-    """A web agent's Element Accuracy by each of ELEMENT_RULES, averaged as the protocol does over the steps that it counts."""
+    """A web agent's Element Accuracy by each of ELEMENT_RULES, averaged as the protocol does over the steps that it
+    counts."""
     kept = [i for i, score in enumerate(scores) if score.outcome != LEFT_OUT]
     average = protocol.averaging([run.truths[i] for i in kept])
     notes = [dict(run.predictions[i].notes) for i in kept]
@@ -409,8 +410,8 @@ def element_by_rule(run: ScoringInput, scores: Sequence[StepScore], protocol: Pr
 
 
 def unanswered(predictions: Sequence[Prediction]) -> dict[str, Any] | None:
-    """The first failure of a run in which no step was answered, in its own words, and how many steps ended in it. None for any
-    other run."""
+    """The first failure of a run in which no step was answered, in its own words, and how many steps ended in it. None
+    for any other run."""
     if not predictions or any(prediction.ran for prediction in predictions):
         return None
     first = predictions[0]
@@ -438,7 +439,8 @@ def _quoted(protocol: Protocol, metric: str) -> str | msgspec.UnsetType:
 def shuffle_spread(
     orders: Sequence[Sequence[Prediction]], truths: Sequence[Truth], protocol: Protocol
 ) -> dict[str, Any] | None:
-    """The variation of the averages that the protocol quotes with the order of groups and choices; None without repeats.
+    """The variation of the averages that the protocol quotes with the order of groups and choices; None without
+    repeats.
 
     `values` are those of the repeats in order; `sd` is the sample standard deviation, None for fewer than two.
     """
@@ -458,8 +460,8 @@ def shuffle_spread(
 def price_of_batching(predictions: Sequence[Prediction]) -> dict[str, Any] | None:
     """Calls and prompt tokens per step with a shared turn 1, and with one per group; None if nothing was shared.
 
-    Calls are counted; those of the groups follow from the questions that were asked. Prompt tokens are estimated by one rule
-    for both (`grounding.groups`); None if a step has no estimate.
+    Calls are counted; those of the groups follow from the questions that were asked. Prompt tokens are estimated by one
+    rule for both (`grounding.groups`); None if a step has no estimate.
     """
     shared = [(p, dict(p.notes)) for p in predictions if dict(p.notes).get("shared_turn1")]
     if not shared:

@@ -1,5 +1,5 @@
-"""Figures of finished runs and of some of their steps, as tables and pictures draw them: pure functions of `results.json` and
-`steps.jsonl`."""
+"""Figures of finished runs and of some of their steps, as tables and pictures draw them: pure functions of
+`results.json` and `steps.jsonl`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from seeact_offline.scoring.waterfall import LEFT_OUT, NOT_RUN, is_unreadable
 AVERAGED: Mapping[str, str] = {**STEP_FIELDS, "ceiling": "reachable"}
 """Figure -> the field of a step that it averages. The readings of the element have none."""
 OFFLINE = ("offline0", "offline1")
-"""Shares of whole tasks with no failing step, and with at most one: the place of each is the number of steps that may fail."""
+"""Shares of whole tasks with no failing step, and with at most one: the place of each is the number of steps that may
+fail."""
 RECALL_AT: Mapping[str, int] = {"recall_at_10": 10, "recall_at_20": 20}
 """Figures of a ranking besides its ceiling, and their depths."""
 # the first three are the bands of the paper's Figure 3
@@ -72,7 +73,8 @@ class RunScores:
 
     @cached_property
     def failing_steps(self) -> dict[str, float]:
-        """Each task's steps that fail, with its actions that the protocol counts as failed without a row: none is Offline 0."""
+        """Each task's steps that fail, with its actions that the protocol counts as failed without a row: none is
+        Offline 0."""
         missing = self.protocol.averaging([step.truth for step in self.counted]).missing
         tasks = aggregate.by_task([step.key for step in self.counted], self.counted)
         return {task: missing[task] + sum(1 - (step.success or 0.0) for step in steps) for task, steps in tasks.items()}
@@ -288,8 +290,8 @@ def ablation_figures(
 ) -> dict[str, Any]:
     """The figures of a row of `table.json`, shares as fractions, and their difference to the first row.
 
-    `beside`: figures beside METRICS: of RECALL_AT, the ceiling, and ELEMENT_RULES. `paper`: other entries of the row, which stand after
-    the differences.
+    `beside`: figures beside METRICS: of RECALL_AT, the ceiling, and ELEMENT_RULES. `paper`: other entries of the row,
+    which stand after the differences.
     """
     return {
         **{name: getattr(run.results, name).named for name in METRICS},
@@ -363,7 +365,8 @@ def recall_curve(run: RunScores) -> list[float]:
 
 
 def cost_unit(runs: Sequence[RunScores]) -> str:
-    """The unit of `usage` in which runs are compared: calls where some run's price is not known, or none paid anything."""
+    """The unit of `usage` in which runs are compared: calls where some run's price is not known, or none paid
+    anything."""
     prices = [run.results.usage.get("cost_usd") for run in runs]
     return "cost_usd" if None not in prices and any(prices) else "calls"
 
@@ -374,7 +377,8 @@ def cost_of_task(run: RunScores, unit: str) -> float:
 
 
 def remaining_share(run: RunScores) -> float:
-    """The share that the causes of loss leave: Step SR in the average that the protocol quotes, or what they leave of 1."""
+    """The share that the causes of loss leave: Step SR in the average that the protocol quotes, or what they leave of
+    1."""
     average = run.average("step_success_rate")
     done = run.results.step_success_rate
     if done is not None:

@@ -18,7 +18,16 @@ from seeact_offline.scoring.waterfall import LEFT_OUT, first_loss
 
 
 def score_step(prediction: Prediction, truth: Truth, protocol: Protocol) -> StepScore:
-    """Scores one step. A step that did not run scores 0 and says so in `outcome`."""
+    """Scores one step. A step that did not run scores 0 and says so in `outcome`.
+
+    >>> from seeact_offline.scoring.protocols import PROTOCOLS
+    >>> step = StepKey("book a flight", "1")
+    >>> truth = Truth(step, Operation("TYPE", "New York"), frozenset({"7"}))
+    >>> prediction = Prediction(step, (), "7", "TYPE", "New York City")
+    >>> score = score_step(prediction, truth, PROTOCOLS["seeact"])
+    >>> score.element, round(score.operation_f1, 3), score.success, score.outcome
+    (1.0, 0.857, 0.0, 'wrong_value')
+    """
     return score_steps(LabelledPredictions([prediction], [truth]), protocol)[0]
 
 
@@ -73,7 +82,8 @@ def summarise_labelled(
 ) -> tuple[list[StepScore], Summary]:
     """`summarise` for answers that are scored under several protocols.
 
-    What was asked and what failed (`usage`, `failures`, `notes`) is counted over all steps; so are the outcomes in `waterfall`.
+    What was asked and what failed (`usage`, `failures`, `notes`) is counted over all steps; so are the outcomes in
+    `waterfall`.
     """
     predictions, truths = labelled.predictions, labelled.truths
     scores = score_steps(labelled, protocol)
@@ -188,8 +198,8 @@ def merge_spread(
 ) -> Mapping[str, Mapping[str, float]]:
     """The figures of other merge rules on the same replies: rule -> the averages that the protocol quotes.
 
-    Only rules that need no further call are listed: after `final-round` also `first` and `best-rank`; after `single` none.
-    Empty for a run without ranks or without a rule, whose grounding asks no groups.
+    Only rules that need no further call are listed: after `final-round` also `first` and `best-rank`; after `single`
+    none. Empty for a run without ranks or without a rule, whose grounding asks no groups.
     """
     predictions = labelled.predictions
     if rule is None or (any(p.ran for p in predictions) and not any(p.ranked for p in predictions)):

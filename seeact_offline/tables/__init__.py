@@ -55,7 +55,8 @@ TABLES: dict[str, TableKind] = {
     "observations": TableKind(ablation.build, frozenset({"stderr"})),
     "rankers": TableKind(ablation.build, frozenset({"stderr"})),
 }
-"""Tables by number, those up to 5 as in the paper, or by name. To add one, write a module that builds it, and a line here."""
+"""Tables by number, those up to 5 as in the paper, or by name. To add one, write a module that builds it, and a line
+here."""
 
 
 def find_table(name: str) -> TableKind:
@@ -83,11 +84,11 @@ def build_table(
 ) -> TableDocument:
     """A table of finished runs: `name` is a number in the paper, `FILE.py:NAME` or an entry point.
 
-    `paths`: run folders and folders of them; for Table 1 a file of `stats --json`, or none and a `dataset`, which is then
-    counted. `base`: the folder that paths are given relative to, the working folder by default. `by`: `website` or `domain`.
-    `stderr`: whether standard errors are shown. `which`: the run that stands for several which differ in their date alone: `newest`,
-    `oldest`, or a date, until which the newest is taken. Raises InputError for runs that have no place in one table, and for options that
-    the table does not use.
+    `paths`: run folders and folders of them; for Table 1 a file of `stats --json`, or none and a `dataset`, which is
+    then counted. `base`: the folder that paths are given relative to, the working folder by default. `by`: `website` or
+    `domain`. `stderr`: whether standard errors are shown. `which`: the run that stands for several which differ in
+    their date alone: `newest`, `oldest`, or a date, until which the newest is taken. Raises InputError for runs that
+    have no place in one table, and for options that the table does not use.
     """
     request = TableInput(str(name), paths, base or Path.cwd(), dataset, by, stderr, which)
     kind = find_table(request.table)

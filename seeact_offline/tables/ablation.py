@@ -1,8 +1,8 @@
-"""Tables of runs over the same steps that differ in one thing: in their marks, Table 5 of the paper, in what a web agent observes, or in
-the ranker of the candidates.
+"""Tables of runs over the same steps that differ in one thing: in their marks, Table 5 of the paper, in what a web
+agent observes, or in the ranker of the candidates.
 
-The runs are those of `ablate`, or any others. Where no paper has such figures, ceilings and costs stand beside them: those of web agents
-are success rates of tasks on live or hosted sites.
+The runs are those of `ablate`, or any others. Where no paper has such figures, ceilings and costs stand beside them:
+those of web agents are success rates of tasks on live or hosted sites.
 """
 
 from __future__ import annotations
@@ -71,32 +71,34 @@ class Layout:
     title: str
     place: Mapping[str, str]
     """The entries of `table.json` that tell its rows apart, with the titles of their columns."""
-    place_of: Callable[[Results], dict[str, str] | None]
+    place_of: Callable[[Results], dict[str, Any] | None]
     """The values of these entries; None for a run that has no place in the table."""
     words: str
     """A row in words, with the entries as placeholders."""
     expected: str
     """The runs that have a place in it."""
     paper: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] | None = None
-    """The paper's figures of a row, as fractions; None: no paper has any. Then ceilings and costs stand in their place."""
+    """The paper's figures of a row, as fractions; None: no paper has any. Then ceilings and costs stand in their
+    place."""
     beside: Mapping[str, str] = field(default_factory=lambda: BESIDE)
     """The figures that then stand there, with their titles."""
     remark: str = f"Ceiling: {METRICS['element_accuracy']} of a model that is given the answers. {NO_SUCCESS_RATES}"
     """A note on these."""
 
 
-def _place_of_marking(results: Results) -> dict[str, str] | None:
-    if results.marks is None:
-        return None
-    marking = Marking(results.marks, results.mark_position, bool(results.mark_turn1))  # type: ignore[arg-type]
-    return {"kind": marking.kind, "position": marking.position, "turn1": marking.turn1}
-
-
 LAYOUTS: Mapping[str, Layout] = {
     "5": Layout(
         title="Ways of marking",
         place={"kind": "kind", "position": "position", "turn1": "turn 1"},
-        place_of=_place_of_marking,
+        place_of=lambda results: (
+            None
+            if results.marks is None
+            else {
+                "kind": results.marks,
+                "position": results.mark_position,
+                "turn1": "marked" if results.mark_turn1 else "plain",
+            }
+        ),
         words="{kind}, {position}, {turn1} turn 1",
         expected="runs by annotation, or a folder of ablate-markup",
         paper=lambda row: paper_markings().get(Marking(row["kind"], row["position"], row["turn1"] == "marked")),
@@ -117,7 +119,10 @@ LAYOUTS: Mapping[str, Layout] = {
         words="{ranker}",
         expected="runs that rank candidates, or a folder of ablate --over ranker",
         beside={**{name: f"Recall@{k}" for name, k in RECALL_AT.items()}, "ceiling": BESIDE["ceiling"]},
-        remark="Recall: steps with a right element among so many candidates. Ceiling: the same among all that are offered, which no model exceeds.",
+        remark=(
+            "Recall: steps with a right element among so many candidates. Ceiling: the same among all that are offered,"
+            " which no model exceeds."
+        ),
     ),
 }
 """Layouts by the name of the table."""
@@ -206,7 +211,14 @@ def _table(
     layout: Layout, runs: Sequence[TableRun], settings: Mapping[str, Any], folders: Sequence[str]
 ) -> dict[str, Any]:
     """All shares as fractions: each row's figures, their difference to the first row, the paper's."""
-    first = runs[0].results
+    first, rows = runs[0].results, []
+    for run, folder in zip(runs, folders, strict=True):
+        place = layout.place_of(run.results) or {}
+        beside, entries = tuple(layout.beside), None
+        if layout.paper is not None:
+            paper = None if run.is_sample else layout.paper(place)
+            beside, entries = (), {"paper": None if paper is None else dict(paper)}
+        rows.append({**place, "folder": folder, **ablation_figures(run, runs[0], beside, entries)})
     return {
         "schema": 1,
         **settings,
@@ -214,18 +226,9 @@ def _table(
         "n_steps": first.n_steps,
         "complete": all(run.results.complete for run in runs),
         "baseline": folders[0],
-        "rows": [_row(layout, run, folder, runs[0]) for run, folder in zip(runs, folders, strict=True)],
+        "rows": rows,
         "usage": ablation_usage(runs),
     }
-
-
-def _row(layout: Layout, run: TableRun, folder: str, baseline: TableRun) -> dict[str, Any]:
-    place = layout.place_of(run.results) or {}
-    beside, entries = tuple(layout.beside), None
-    if layout.paper is not None:
-        paper = None if run.is_sample else layout.paper(place)
-        beside, entries = (), {"paper": None if paper is None else dict(paper)}
-    return {**place, "folder": folder, **ablation_figures(run, baseline, beside, entries)}
 
 
 # --- drawing ---

@@ -1,8 +1,8 @@
 """Checks that a table in a file is still what its runs give. Reads every format that `drawing` writes.
 
-Compares the cells that people read, so it also finds a figure changed by hand and labels exchanged while copying. Rows are
-matched by the runs that they come from and by their labels, columns by their titles; their order and emphasis such as bold type
-do not matter.
+Compares the cells that people read, so it also finds a figure changed by hand and labels exchanged while copying. Rows
+are matched by the runs that they come from and by their labels, columns by their titles; their order and emphasis such
+as bold type do not matter.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ class _Block(msgspec.Struct):
 
 
 def written(text: str, name: str) -> list[TableText]:
-    """The tables in a file of this name. Raises InputError for none that says what it was made of, and for more than MOST."""
+    """The tables in a file of this name. Raises InputError for none that says what it was made of, and for more than
+    MOST."""
     starts = [match.start() for match in re.finditer(rf"^(<!--|%) {re.escape(BLOCK)}\{{", text, re.MULTILINE)]
     if len(starts) > MOST:
         raise InputError("check", f"at most {MOST} tables", f"{len(starts):,} in {name}")

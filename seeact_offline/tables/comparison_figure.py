@@ -1,4 +1,5 @@
-"""The figure of `compare`: steps by the number of runs that solve them, and each run beside the union of all. Computes nothing."""
+"""The figure of `compare`: steps by the number of runs that solve them, and each run beside the union of all. Computes
+nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The forms that a table of the paper takes: a page of tables for people, one table for a paper, and the bare values."""
+"""The forms that a table of the paper takes: a page of tables for people, one table for a paper, and the bare
+values."""
 
 from __future__ import annotations
 
@@ -85,7 +86,8 @@ class Provenance:
         return made
 
     def columns(self, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """The columns of a CSV's line whose figures come from these runs; the last says what the whole table was made of."""
+        """The columns of a CSV's line whose figures come from these runs; the last says what the whole table was made
+        of."""
         texts = [{name: "" if value is None else str(value) for name, value in run.items()} for run in runs]
         shown = {name: ";".join(run.get(name, "") for run in texts) for name in (ORIGIN, HASH, *_SOURCE[1:])}
         made_of = {"inputs": list(self.inputs), "dataset": self.dataset, "by": self.by}
@@ -185,8 +187,8 @@ def values_table(lines: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def figure_cells(figure: Figure | None, stderr: bool, interval: str = "", sd: bool = False) -> list[str]:
-    """A headline in percent, its interval and, if asked for, its standard error and its standard deviation over seeds; `-` where
-    there is none.
+    """A headline in percent, its interval and, if asked for, its standard error and its standard deviation over seeds;
+    `-` where there is none.
 
     `interval`: how value and interval stand in one cell; empty: in a cell each.
     """
@@ -211,8 +213,8 @@ def error_columns(stderr: bool, sd: bool) -> list[str]:
 def best_cells(
     rows: Sequence[Sequence[str]], columns: Sequence[int], alike: Sequence[int] = ()
 ) -> list[tuple[int, int]]:
-    """Row and column of the highest numbers of each column, as they are printed, among rows that say the same in the columns
-    `alike`; none where one row alone has any.
+    """Row and column of the highest numbers of each column, as they are printed, among rows that say the same in the
+    columns `alike`; none where one row alone has any.
     """
     numbers: dict[tuple[object, ...], dict[tuple[int, int], float]] = {}
     for (number, row), column in itertools.product(enumerate(rows), columns):
@@ -233,7 +235,8 @@ def named_averages(quotes: Sequence[tuple[str, str]]) -> str:
 
 
 def averages_in_words(quotes: Sequence[tuple[str, str]], protocols: Sequence[str]) -> str:
-    """Sentences on the averages that a table shows, `quotes` (metric and average), and on how these protocols differ."""
+    """Sentences on the averages that a table shows, `quotes` (metric and average), and on how these protocols
+    differ."""
     meanings = " ".join(
         f"{average.capitalize()}: {AVERAGES[average]}." for average in dict.fromkeys(a for _, a in quotes)
     )

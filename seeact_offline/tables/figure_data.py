@@ -67,8 +67,9 @@ def waterfall(paths: Sequence[Path]) -> dict[str, Any]:
 
 
 def recall(paths: Sequence[Path]) -> dict[str, Any]:
-    """Share of the steps of each split whose right element is among the first k ranked, for every k of the run. Steps without a
-    right element count as missed. Runs over the same ranking give one curve. Raises InputError where nothing was ranked.
+    """Share of the steps of each split whose right element is among the first k ranked, for every k of the run. Steps
+    without a right element count as missed. Runs over the same ranking give one curve. Raises InputError where nothing
+    was ranked.
     """
     curves: dict[tuple[str, tuple[float, ...]], dict[str, Any]] = {}
     runs = [run for run in _read_all(paths) if run.settings.get("top_k")]
@@ -96,10 +97,12 @@ def cost(paths: Sequence[Path]) -> dict[str, Any]:
 
 
 def over_time(paths: Sequence[Path]) -> dict[str, Any]:
-    """Step SR of runs by the day and hour on which they began: a line for each tag (`--tags`), or label or method of runs without one.
+    """Step SR of runs by the day and hour on which they began: a line for each tag (`--tags`), or label or method of
+    runs without one.
 
-    Runs of other steps or averages are no points of one line. `changed` of a point: the settings, beside tags, metadata and label, in
-    which it differs from the one before, where the line breaks. Raises InputError for runs without a date.
+    Runs of other steps or averages are no points of one line. `changed` of a point: the settings, beside tags, metadata
+    and label, in which it differs from the one before, where the line breaks. Raises InputError for runs without a
+    date.
     """
     lines: dict[tuple[str, tuple[str, ...], frozenset[Any]], list[tuple[TableRun, dict[str, Any]]]] = {}
     runs = [run for run in _read_all(paths) if run.results.step_success_rate]

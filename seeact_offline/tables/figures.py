@@ -95,7 +95,8 @@ def printable(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """Puts a text on one line, and cuts one that is too long. Halves of surrogate pairs cannot be drawn, nor what controls a terminal."""
+    """Puts a text on one line, and cuts one that is too long. Halves of surrogate pairs cannot be drawn, nor what
+    controls a terminal."""
     visible = printable(text)
     return visible if len(visible) <= LONGEST else f"{visible[:LONGEST]} ..."
 
@@ -218,7 +219,8 @@ def draw_cost(values: Mapping[str, Any]) -> Figure:
     for number, run in enumerate(values["runs"]):
         metric, style = run["step_success_rate"], Style.of(number)
         axes.errorbar(
-            [run["a_task"]], [100 * metric["value"]], _ends([metric]), fmt=style.marker, color=style.colour, markersize=8, capsize=3, elinewidth=1.2, label=shortened(run["label"]),
+            [run["a_task"]], [100 * metric["value"]], _ends([metric]), fmt=style.marker, color=style.colour,
+            markersize=8, capsize=3, elinewidth=1.2, label=shortened(run["label"]),
         )  # fmt: skip
     axes.set_xlim(left=0)
     axes.margins(x=0.1)

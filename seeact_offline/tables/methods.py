@@ -66,12 +66,14 @@ SUBJECTS = {
 }
 SIZES = {"n_tasks": "tasks", "n_steps": "steps", "not_run": "not run", "left_out": "left out"}
 SEEDS = (
-    "Runs that differ in their seed alone are one row: the mean over seeds with its interval over tasks, a step's value being its mean"
+    "Runs that differ in their seed alone are one row: the mean over seeds with its interval over tasks, a step's"
+    " value being its mean"
     " over the seeds. sd: sample standard deviation of the seeds' own figures."
 )
 INTERVAL = "95 % interval"
 _CEILINGS = (
-    f"Ceiling: {METRICS['element_accuracy']} of a model that is given the answers, with the same ranker and grounding or agent. Strict and"
+    f"Ceiling: {METRICS['element_accuracy']} of a model that is given the answers, with the same ranker and grounding"
+    " or agent. Strict and"
     f" lenient: of web agents alone. {NO_SUCCESS_RATES}"
 )
 T = TypeVar("T")
@@ -139,7 +141,8 @@ class MethodTable:
 
     @property
     def is_long(self) -> bool:
-        """Tells whether a row of the layout for a paper is one place of a method, because splits do not fit side by side."""
+        """Tells whether a row of the layout for a paper is one place of a method, because splits do not fit side by
+        side."""
         return self.request.by is not None or self.request.table == "6"
 
     @property
@@ -242,7 +245,8 @@ def _check_alike(runs: Sequence[TableRun], expected: str) -> None:
 
 
 def _row_of_paper(table: str, runs: Sequence[TableRun]) -> dict[str, Any] | None:
-    """The paper's row of the same method; None where there is none beyond doubt, on the bundled sample, or for another pool."""
+    """The paper's row of the same method; None where there is none beyond doubt, on the bundled sample, or for another
+    pool."""
     results, splits = runs[0].results, {run.results.split for run in runs}
     if results.no_image or any(run.is_sample for run in runs):
         return None
@@ -449,7 +453,8 @@ def _row_for_a_paper(table: MethodTable, row: Mapping[str, Any]) -> list[str]:
 def _sizes_in_words(row: MethodRow) -> str:
     """The sizes of a method's cells, for which the narrow layout has no columns."""
     sizes = [
-        f"{_place(row, place)} {cell.n_steps} steps of {cell.n_tasks} tasks, {cell.not_run} not run, {cell.left_out} left out{f', {cell.n_seeds} seeds' if cell.n_seeds > 1 else ''}"
+        f"{_place(row, place)} {cell.n_steps} steps of {cell.n_tasks} tasks, {cell.not_run} not run, {cell.left_out}"
+        f" left out{f', {cell.n_seeds} seeds' if cell.n_seeds > 1 else ''}"
         for place, cell in row.cells.items()
     ]
     return f"{row.method}: {'; '.join(sizes)}."

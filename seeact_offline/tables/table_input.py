@@ -32,7 +32,8 @@ BESIDE: Mapping[str, str] = {
 }
 """Figures beside METRICS, with their titles."""
 NO_SUCCESS_RATES = (
-    "Step by step, with the true history given: these are no success rates of tasks, and not comparable with those of papers, which"
+    "Step by step, with the true history given: these are no success rates of tasks, and not comparable with those of"
+    " papers, which"
     " come from live or hosted sites."
 )
 T = TypeVar("T", bound=msgspec.Struct)
@@ -143,8 +144,8 @@ class TableInput:
 def one_of_each(runs: Sequence[TableRun], which: str = NEWEST) -> list[TableRun]:
     """The runs without those that another stands for: of runs whose settings are the same, the newest or the oldest.
 
-    `which`: `newest`, `oldest`, or a date (YYYY-MM-DD): the newest, without runs that began after that day (UTC). Runs whose dates do
-    not tell them apart all stay. Raises InputError.
+    `which`: `newest`, `oldest`, or a date (YYYY-MM-DD): the newest, without runs that began after that day (UTC). Runs
+    whose dates do not tell them apart all stay. Raises InputError.
     """
     if which not in (NEWEST, OLDEST):
         try:
@@ -194,8 +195,8 @@ def _find(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
 
 
 def run_folders(path: Path) -> list[Path]:
-    """The folder of a run, or those in a folder: in the order of the file that lists them, if there is one, else by name. Of a trained model: those of
-    its evaluation."""
+    """The folder of a run, or those in a folder: in the order of the file that lists them, if there is one, else by
+    name. Of a trained model: those of its evaluation."""
     if (path / "results.json").is_file() or (path / "predictions.jsonl").is_file():
         return [path]
     if (path / RECORD).is_file():
@@ -218,7 +219,8 @@ def is_live(path: Path) -> bool:
 
 
 def read_run(path: Path, base: Path) -> TableRun:
-    """The run in a folder, or its scores in one of `score --out`, which name its settings too. Raises InputError for other files."""
+    """The run in a folder, or its scores in one of `score --out`, which name its settings too. Raises InputError for
+    other files."""
     if is_live(path):
         raise InputError(
             "runs", sentence=f"{path} holds episodes of browse, which stand in table 4 alone, beside a run of eval"
