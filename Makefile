@@ -26,7 +26,8 @@ test: $(VENV)/.installed-dev
 quick: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not slow and not nightly" $(ARGS)
 
-# All tests, those marked as nightly too: hours
+# All tests, those marked as nightly too, with all random cases: hours
+nightly: export NIGHTLY := 1
 nightly: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -q -rs -n 3 --dist loadfile --no-loadscope-reorder -m "" $(ARGS)
 

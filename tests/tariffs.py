@@ -212,8 +212,9 @@ def _judge(pages: Path, out: Path, **options: Any) -> None:
 
 
 def _ablate(pages: Path, out: Path, **options: Any) -> None:
-    from seeact_offline.runs.ablate import AXES, ablate, observation_variants
+    from seeact_offline.runs.ablate import AXES, ablate
     from seeact_offline.runs.config import EvalConfig
+    from seeact_offline.web_agents.observation_axis import observation_variants
 
     config = EvalConfig.of(dataset=pages, split="cross_task", out=out, **options)
     ablate(config, AXES["observation"], observation_variants(config, ["html", "som+captions"]))

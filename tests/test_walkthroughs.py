@@ -38,6 +38,13 @@ NEEDS = {
     "your own": r"\b[A-Z]{4,}\b|hf/OUT\b|\braw_dump\b",
 }
 """What a block that is not run may lack, and what in its text shows it. "Your own": files, folders or names to be filled in."""
+MINUTES = {
+    "docs/finetuning.md",
+    "docs/how-to/compare-and-tables.md",
+    "docs/how-to/improve.md",
+    "docs/how-to/viewer.md",
+}
+"""Pages of half a minute or more of the processor: `make nightly` pastes them; the tests of their commands are in every suite."""
 NOT_RUN = 24
 """Blocks that may be left out, of all pages together."""
 PRELUDE = """\
@@ -197,7 +204,15 @@ def has_browser() -> bool:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("page", [page for page in WALKTHROUGHS if marked(page, "run")], ids=documents.name)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=name, marks=pytest.mark.nightly if name in MINUTES else [])
+        for page in WALKTHROUGHS
+        if marked(page, "run")
+        for name in [documents.name(page)]
+    ],
+)
 def test_a_page_runs_from_top_to_bottom(page: Path, clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if any(block.mark == "run: browser" for block in documents.blocks(page)) and not has_browser():
         pytest.skip("no Chromium, or no playwright")

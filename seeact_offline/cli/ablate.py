@@ -14,19 +14,9 @@ from seeact_offline.cli.eval import add_model_arguments, add_run_arguments, conf
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files.markdown import printable
-from seeact_offline.grounding.strategies import find_strategy
 from seeact_offline.pages.marks import MARK_KINDS, MARK_POSITIONS, MarkPosition
 from seeact_offline.records import InputError
-from seeact_offline.runs.ablate import (
-    AXES,
-    OBSERVER,
-    Variant,
-    ablate,
-    all_observations,
-    markup_variants,
-    observation_variants,
-    ranker_variants,
-)
+from seeact_offline.runs.ablate import AXES, OptionAxis, Variant, ablate, markup_variants, ranker_variants
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.markings import Turn1, markings_of
@@ -56,15 +46,15 @@ def add_arguments_of(parser: argparse.ArgumentParser, axes: Sequence[str]) -> No
     asked = parser.add_argument_group("ranking and prompts")
     options.add_group_arguments(asked)
     options.add_fields(asked, EvalConfig, "max_image_side")
-    if "observation" in axes:
-        observations = all_observations()
-        rows.add_argument(
-            "--observations", type=_listed(observations), metavar="NAME,...",
-            help=f"observations of {OBSERVER}: any of {', '.join(observations)} (default: all)",
-        )  # fmt: skip
-        own = [option for option in find_strategy(OBSERVER).options if option.name != "observation"]
-        for option in own:
-            options.add_own(asked, option, OBSERVER)
+    for axis in (AXES[name] for name in axes):
+        if isinstance(axis, OptionAxis):
+            rows.add_argument(
+                f"--{axis.option}s", type=_listed(axis.choices), metavar="NAME,...",
+                help=f"{axis.option}s of {axis.agent}: any of {', '.join(axis.choices)} (default: all)",
+            )  # fmt: skip
+            for option in axis.own_options:
+                if option.name != axis.option:
+                    options.add_own(asked, option, axis.agent)
     if "ranker" in axes:
         rows.add_argument(
             "--rankers", type=_names, metavar="NAME|FILE[+...],...", help="rankers, score files and fusions of them, as --ranker takes"
@@ -128,8 +118,8 @@ def _variants(args: argparse.Namespace, config: EvalConfig) -> list[Variant]:
         for name in names:
             if over != args.over and getattr(args, name, None) is not None:
                 raise InputError(name, sentence=f"`{name}` needs `over` {over}")
-    if args.over == "observation":
-        return observation_variants(config, args.observations or ())
+    if isinstance(axis := AXES[args.over], OptionAxis):
+        return axis.variants(config, getattr(args, f"{axis.option}s") or ())
     if args.over == "ranker":
         if not args.rankers:
             raise InputError("rankers", sentence="`over` ranker needs `rankers`")

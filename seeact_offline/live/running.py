@@ -66,18 +66,18 @@ from seeact_offline.live.episodes import (
 )
 from seeact_offline.live.speakers import Speaker, speaker_of
 from seeact_offline.models import model_name
-from seeact_offline.models.budget import Budget
 from seeact_offline.ranking import Scores
 from seeact_offline.recorder.browser import Chromium, find_chromium
 from seeact_offline.recorder.origins import ANYWHERE, REACHES_ALL, BrowserOptions, Origin, origins_of, served
 from seeact_offline.recorder.script import TaskScript
 from seeact_offline.records import InputError, Model
-from seeact_offline.runs.ask import ask_a_person, ask_each, run_coroutine
+from seeact_offline.runs.ask import ask_a_person, run_coroutine
 from seeact_offline.runs.config import SEEACT as SEEACT_AGENT
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import Made, Manifest, RunFolder
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
 from seeact_offline.runs.opening import safe_name
+from seeact_offline.runs.paid_folder import PaidFolder, paid_folder
 from seeact_offline.runs.ranking import live_scores
 from seeact_offline.runs.strategy_opening import open_strategy, without_ignored
 from seeact_offline.runs.watch import Watch
@@ -155,10 +155,9 @@ def browse(
     own = {"unaided": unaided, "confirm": confirm is not None, "browser": web.identity}
     limits = {"rules": msgspec.to_builtins(rules), **{name: value for name, value in own.items() if value}}
     manifest = _manifest(source, config, identity, settings, name, limits, seeds or SEEDS)
-    folder.check(manifest.identity)
-    scores = live_scores(asked) if grounding.needs_ranking else None
     pages = served("", html_folder() if is_miniwob else None)
-    with folder.alone(), settings.spending(folder) as budget, pages as base:
+    with paid_folder(folder, manifest.identity, settings, watch) as paid, pages as base:
+        scores = live_scores(asked) if grounding.needs_ranking else None
         place = Miniwob(base, pilot == SUBMIT) if is_miniwob else Place()
         agent = config.find_strategy().title
         watch.note(f"{len(tasks)} tasks, agent {agent}, model {name or settings.name}, out {folder.path}")
@@ -168,9 +167,7 @@ def browse(
             ask_verdict=ask_verdict, browser=web, traces=folder.path / TRACES,
         )  # fmt: skip
         speaker = partial(speaker_of, grounding, asked.find_strategy().turn2 is not None)
-        run = _Run(
-            tasks, speaker, scores, settings, shared, path, watch, folder, manifest, budget, annotator, judged
-        )  # fmt: skip
+        run = _Run(tasks, speaker, scores, shared, path, paid, manifest, annotator, judged)
         return run.finished(config.concurrency)
 
 
@@ -263,47 +260,41 @@ class _Run:
     tasks: Sequence[TaskScript]
     speaker: Callable[[], Speaker]
     scores: Scores | None
-    settings: ModelSettings
     options: EpisodeOptions
     path: str
-    watch: Watch
-    folder: RunFolder
+    """The browser's program."""
+    paid: PaidFolder
     manifest: Manifest
-    budget: Budget
     annotator: str
     judged: Path | None
 
     def finished(self, n_browsers: int) -> LiveRun:
         """Runs the episodes that the folder does not hold, and writes its results. Raises OutOfBudget where not one could be begun."""
-        folder, journal = self.folder, Journal(self.folder.path / EPISODES)
-        done = read_episodes(folder.path)
-        made = folder.content().get("made") if folder.manifest.exists() else msgspec.to_builtins(self.manifest.made)
-        model = self.settings.open(self.budget, (made or {}).get("run", ""))
-        folder.claim(self.manifest)
+        folder = self.paid.folder
+        lines = read_episodes(folder.path)
+        model = self.paid.open_model(self.manifest)
         if ANYWHERE in self.options.allowed:
-            self.watch.note(REACHES_ALL)
-        # an episode that is drawn twice is run once
-        tasks = [*{task.annotation_id: task for task in self.tasks}.values()]
-        ended = {name for name, line in done.items() if line.end != ERROR}
-        left = [task for task in tasks if task.annotation_id not in ended]
-        complete = run_coroutine(self._episodes(left, done, journal, model, n_browsers)) if left else True
-        for remark in model.remarks:
-            self.watch.note(remark)
+            self.paid.watch.note(REACHES_ALL)
+        complete = run_coroutine(self._episodes(lines, model, n_browsers))
+        self.paid.note_once(model.remarks)
         wanted = [task.annotation_id for task in self.tasks]
-        if not complete and not any(name in done for name in wanted):
-            raise self.budget.too_small()
+        if not complete and not any(name in lines for name in wanted):
+            raise self.paid.budget.too_small()
         later = later_verdicts(folder.path, self.judged)
-        every = {name: done[name].with_verdict(later.get(name)) for name in [*wanted, *done] if name in done}
+        every = {name: lines[name].with_verdict(later.get(name)) for name in [*wanted, *lines] if name in lines}
         kept = [every[name] for name in wanted if name in every]
         results = self._write(kept, every)
-        return LiveRun(folder.path, tuple(kept), results, len(wanted) - len(kept), self.budget.known)
+        return LiveRun(folder.path, tuple(kept), results, len(wanted) - len(kept), self.paid.budget.known)
 
-    async def _episodes(
-        self, left: Sequence[TaskScript], done: dict[str, EpisodeLine], journal: Journal, model: Model, n_browsers: int
-    ) -> bool:
-        """Runs episodes, and adds their lines to `done`; False where the budget left some over."""
-        loop, stopped, rows = asyncio.get_running_loop(), threading.Event(), Journal(self.folder.path / ROWS)
-        lanes = [_Lane(self.path, self.options) for _ in range(min(n_browsers, len(left)))]
+    async def _episodes(self, lines: dict[str, EpisodeLine], model: Model, n_browsers: int) -> bool:
+        """Runs the episodes that have no line, or ended in an error, and adds theirs; False where the budget left some over."""
+        folder, watch = self.paid.folder.path, self.paid.watch
+        loop, stopped = asyncio.get_running_loop(), threading.Event()
+        journal, rows = Journal(folder / EPISODES), Journal(folder / ROWS)
+        # an episode that is drawn twice is run once
+        wanted = {task.annotation_id: task for task in self.tasks}
+        ended = {name: line for name, line in lines.items() if line.end != ERROR}
+        lanes = [_Lane(self.path, self.options) for _ in range(min(n_browsers, len(wanted.keys() - ended.keys())))]
         free: asyncio.Queue[_Lane] = asyncio.Queue()
         for lane in lanes:
             free.put_nowait(lane)
@@ -317,18 +308,15 @@ class _Run:
 
         def keep(episode: Episode) -> None:
             self._keep(episode, rows)
-            line = done[episode.task.annotation_id] = _line(episode)
+            line = lines[episode.task.annotation_id] = _line(episode)
             journal.append(msgspec.json.encode(line).decode())
-            self.watch.spent(self.budget.known)
+            watch.spent(self.paid.budget.known)
             progress.advance(line.end)
 
-        n_tasks = len({task.annotation_id for task in self.tasks})
         with_rows = rows if self.options.keep_rows else nullcontext()
         try:
-            with journal, with_rows, self.watch.counting(n_tasks, "browse", "episodes") as progress:
-                for _ in range(n_tasks - len(left)):
-                    progress.advance("", resumed=True)
-                return await ask_each(left, work, keep, max(1, len(lanes)), has_room=self.budget.has_room)
+            with journal, with_rows, watch.counting(len(wanted), "browse", "episodes") as progress:
+                return await self.paid.ask_left(wanted, ended, work, keep, progress, max(1, len(lanes)))
         except asyncio.CancelledError:
             # Ctrl-C in a terminal has ended Playwright's driver too; nobody need read what it leaves behind
             logging.getLogger("asyncio").setLevel(logging.CRITICAL)
@@ -342,7 +330,7 @@ class _Run:
             await model.aclose()
 
     def _keep(self, episode: Episode, rows: Journal) -> None:
-        folder, name = self.folder.path, episode.task.annotation_id
+        folder, name = self.paid.folder.path, episode.task.annotation_id
         # in a folder of its own, so that a killed run loses none that it finished
         agent = f"{self.manifest.settings['agent']}~{self.manifest.settings['model']}"
         write_trajectories(folder / ATTEMPT / safe_name(name), [trajectory_of(episode, agent)])
@@ -353,7 +341,7 @@ class _Run:
 
     def _write(self, kept: Sequence[EpisodeLine], every: Mapping[str, EpisodeLine]) -> LiveResults:
         """Writes the files of finished episodes. `kept`: those asked for. `every`: those of earlier commands too, which stay."""
-        folder, settings = self.folder.path, self.manifest.settings
+        folder, settings = self.paid.folder.path, self.manifest.settings
         replace_text(folder / EPISODES, "".join(f"{msgspec.json.encode(one).decode()}\n" for one in every.values()))
         # the trajectories of all episodes in one file, in their order
         parts = [path for name in every if ((path := folder / ATTEMPT / safe_name(name)) / LINES).is_file()]

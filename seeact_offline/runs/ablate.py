@@ -6,31 +6,27 @@ The runs share the replies and the money of the folder: equal questions are paid
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from seeact_offline.files.extensions import Doors
 from seeact_offline.grounding.strategies import find_strategy
-from seeact_offline.models.budget import Budget
+from seeact_offline.grounding.strategy import Option
 from seeact_offline.ranking import parts_of
 from seeact_offline.records import InputError
 from seeact_offline.runs.ask import RunState
-from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluate import ask_all, write_results
 from seeact_offline.runs.folder import Manifest, RunFolder
 from seeact_offline.runs.markings import Marking, check_markings
-from seeact_offline.runs.model_settings import replies_of
 from seeact_offline.runs.opening import OpenRun, numbered_folder, open_run, run_folder, safe_name, variant_of
+from seeact_offline.runs.paid_folder import PaidFolder, paid_folder
 from seeact_offline.runs.ranking import ranking_stage
 from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
-from seeact_offline.scoring.report import counted, replies_in_words
-
-OBSERVER = "visualwebarena"
-"""The web agent that has several observations."""
+from seeact_offline.scoring.report import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +41,36 @@ class Axis:
     """One run and several, in words."""
 
 
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One run of an ablation."""
+
+    name: str
+    """The name of its folder."""
+    options: Mapping[str, Any]
+    """Options of the run that others lack or have otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionAxis(Axis):
+    """An axis along one option of an agent's own."""
+
+    agent: str
+    option: str
+    variants: Callable[[EvalConfig, Sequence[str]], list[Variant]]
+    """Makes the run of each of these values, or of all where none is named. Raises InputError."""
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The values of the option."""
+        return next(option.choices for option in self.own_options if option.name == self.option)
+
+    @property
+    def own_options(self) -> tuple[Option, ...]:
+        """All options of the agent's own."""
+        return find_strategy(self.agent).options
+
+
 MARKUP = Axis("ablate-markup", ("marks", "mark_position", "mark_turn1"), ("way of marking", "ways of marking"))
 RANKER = Axis("ablate-ranker", ("ranker", "scores_digest"), ("ranker", "rankers"))
 AXES = Doors(
@@ -54,16 +80,6 @@ AXES = Doors(
         "ranker": f"{__name__}:RANKER",
     }
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """One run of an ablation."""
-
-    name: str
-    """The name of its folder."""
-    options: Mapping[str, Any]
-    """Options of the run that others lack or have otherwise."""
 
 
 def markup_variants(config: EvalConfig, markings: Sequence[Marking]) -> list[Variant]:
@@ -80,32 +96,6 @@ def markup_variants(config: EvalConfig, markings: Sequence[Marking]) -> list[Var
             },
         )
         for one in markings
-    ]
-
-
-def all_observations() -> tuple[str, ...]:
-    """The observations of OBSERVER."""
-    return next(option.choices for option in find_strategy(OBSERVER).options if option.name == "observation")
-
-
-def observation_variants(config: EvalConfig, observations: Sequence[str] = ()) -> list[Variant]:
-    """OBSERVER with each of these observations, or all. Captions, from a file or a model, go to those that show captions. Raises InputError where
-    none does."""
-    observations = observations or all_observations()
-    captions = ("captions", "captions_base_url")
-    given = next((name for name in captions if config.own(name) is not None), None)
-    if given and not any("captions" in one for one in observations):
-        raise InputError(given, sentence=f"`{given}` needs an observation that shows captions, such as tree+captions")
-    return [
-        Variant(
-            one,
-            {
-                "agent": OBSERVER,
-                "observation": one,
-                **{name: config.own(name) if "captions" in one else None for name in captions},
-            },
-        )
-        for one in observations
     ]
 
 
@@ -142,9 +132,8 @@ def ablate(config: EvalConfig, axis: Axis, variants: Sequence[Variant], watch: W
     """
     watch = watch or Watch()
     first, whole, runs = open_ablation(config, axis, variants, watch)
-    first.folder.check(whole.identity)
-    with first.folder.alone(), first.model.spending(first.folder) as budget, rare_collections():
-        return _ablate(axis, first.folder, whole, runs, budget, watch)
+    with paid_folder(first.folder, whole.identity, first.model, watch) as paid:
+        return _ablate(axis, whole, runs, paid)
 
 
 def open_ablation(
@@ -187,49 +176,42 @@ def open_ablation(
     return first, whole, runs
 
 
-def _ablate(
-    axis: Axis, out: RunFolder, whole: Manifest, runs: Sequence[OpenRun], budget: Budget, watch: Watch
-) -> Ablation:
+def _ablate(axis: Axis, whole: Manifest, runs: Sequence[OpenRun], paid: PaidFolder) -> Ablation:
     """The runs, in a folder in which no other process is at work."""
     for run in runs:
         if run.folder.path.exists():
             run.folder.check(run.manifest.identity)
     states = [RunState.of(run) for run in runs]
-    begun = out.begun() or whole
-    pays = begun.made.run if begun.made else ""
-    # no folder is claimed before the model is known to be usable
-    model = runs[0].model.open(budget, pays)
-    out.claim(whole)
+    models = [paid.open_model(whole)]
     for run in runs:
         run.folder.claim(run.manifest)
-    settings, split = whole.settings, runs[0].split
+    settings, split, watch = whole.settings, runs[0].split, paid.watch
     watch.begun(settings["dataset"])
-    steps = extent(split)
-    watch.note(f"{counted(len(runs), *axis.runs)}, {steps} each, model {settings['model']}, out {out.path}")
+    n_rows = counted(len(runs), *axis.runs)
+    watch.note(f"{n_rows}, {extent(split)} each, model {settings['model']}, out {paid.folder.path}")
     if n_done := sum(len(state.done) for state in states):
         watch.note(f"{n_done} of {len(runs) * len(split.keys)} are done already and are not asked again")
     scores = {run.ranking: run.scores() for run in runs}
     complete = True
     # a reply's usage is counted where it was asked first, also once the ablation is resumed
-    asked = {call.record.asked for state in states for one in state.done.values() for call in one.calls}
+    asked = {call.record.asked for state in states for prediction in state.done.values() for call in prediction.calls}
     for run, state in zip(runs, states, strict=True):
-        model = model if run is runs[0] else run.model.open(budget, pays)
-        met: list[set[str]] = [one.counted for one in model.parts]
-        for known in met:
-            known.update(asked)
+        model = models.pop() if models else paid.another_model(run.model, whole)
+        for part in model.parts:
+            part.counted.update(asked)
         if not complete:
             # out of money: this run only shows the answers that it has
             state.to_ask = frozenset()
-        complete = ask_all(run, state, model, scores[run.ranking], budget, watch) and complete
-        asked = asked.union(*met)
-    done = [prediction for state in states for prediction in state.done.values()]
-    replies = replies_of(done, budget.known)
-    out.claim(whole.with_replies(replies))
-    if replies:
-        watch.note(replies_in_words(replies))
+        complete = ask_all(run, state, model, scores[run.ranking], paid) and complete
+        asked = asked.union(*(part.counted for part in model.parts))
+    predictions = [prediction for state in states for prediction in state.done.values()]
+    paid.note_replies(whole, predictions)
     for run, state in zip(runs, states, strict=True):
         write_results(run, state, complete)
     shared = frozenset.intersection(*(frozenset(state.done) for state in states))
-    faults = Counter(name for _, name in {(one.key, str(one.failure)) for one in done if one.is_data_fault})
-    failed = sum(one.has_failed for one in done)
-    return Ablation(out.path, failed, dict(sorted(faults.items())), len(split.keys) - len(shared))
+    rows_at_fault = {
+        (prediction.key, str(prediction.failure)) for prediction in predictions if prediction.is_data_fault
+    }
+    faults = Counter(name for _, name in rows_at_fault)
+    failed = sum(prediction.has_failed for prediction in predictions)
+    return Ablation(paid.folder.path, failed, dict(sorted(faults.items())), len(split.keys) - len(shared))

@@ -30,12 +30,12 @@ from seeact_offline.models.provider import ModelOptions
 from seeact_offline.models.reply_cache import ReplyStore
 from seeact_offline.records import InputError, RowError, Step
 from seeact_offline.runs.ask import RunState, StepAnswer, ask_step, ask_steps, run_coroutine
-from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluate import finish
 from seeact_offline.runs.folder import RunFolder
-from seeact_offline.runs.model_settings import ModelSettings, model_settings, replies_of
+from seeact_offline.runs.model_settings import ModelSettings, model_settings
 from seeact_offline.runs.opening import OpenRun, open_run, run_folder
+from seeact_offline.runs.paid_folder import paid_folder
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
 from seeact_offline.runs.waves import BatchFolder, Closing, Shard, ShardLimits, Wave, WaveWriter, result_lines
@@ -164,9 +164,8 @@ class _PendingAnswer(StepAnswer):
 
 
 def _export(run: OpenRun, batches: BatchFolder, watch: Watch, limits: ShardLimits) -> BatchReport:
-    run.folder.check(run.manifest.identity)
     codec = _codec(run.model, batches)
-    with run.folder.alone(), rare_collections():
+    with paid_folder(run.folder, run.manifest.identity, run.model, watch) as paid:
         run = run.with_dropped(codec.dropped)
         run.folder.claim(run.manifest)
         assert run.model.options.cache is not None
@@ -185,9 +184,7 @@ def _export(run: OpenRun, batches: BatchFolder, watch: Watch, limits: ShardLimit
             writer.close()
             replies.close()
         if wave is None:
-            with run.model.spending(run.folder) as budget:
-                replies_used = replies_of(state.done.values(), budget.known)
-            run.folder.claim(run.manifest.with_replies(replies_used))
+            paid.note_replies(run.manifest, state.done.values(), is_said=False)
             reached = finish(run, state, state.is_complete(run))
             return BatchReport(batches.path, run=Run(run.folder.path, n_left=len(run.split.keys) - reached))
     files = tuple(wave.path / shard.file for shard in wave.file.shards)

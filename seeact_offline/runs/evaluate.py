@@ -14,17 +14,16 @@ from seeact_offline.models.budget import Budget
 from seeact_offline.ranking import Scores
 from seeact_offline.records import Model, Prediction, Step
 from seeact_offline.runs.ask import RunState, StepAnswer, ask_step, ask_steps, run_coroutine
-from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.costs import paid_cost, run_cost
 from seeact_offline.runs.engines import ASKING_ENGINES, AskTask
-from seeact_offline.runs.model_settings import replies_of
 from seeact_offline.runs.opening import OpenRun, open_run
+from seeact_offline.runs.paid_folder import PaidFolder, paid_folder
 from seeact_offline.runs.reading_hints import reading_hint
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
-from seeact_offline.scoring.report import counted, replies_in_words, report
+from seeact_offline.scoring.report import counted, report
 from seeact_offline.scoring.results import ScoringInput, assemble
 
 
@@ -38,71 +37,64 @@ def evaluate(config: EvalConfig | None = None, *, watch: Watch | None = None, **
     """
     watch = watch or Watch()
     run = open_run(EvalConfig.of(config, **options), watch)
-    run.folder.check(run.manifest.identity)
-    with run.folder.alone(), run.model.spending(run.folder) as budget, rare_collections():
-        return _evaluate(run, budget, watch)
+    with paid_folder(run.folder, run.manifest.identity, run.model, watch) as paid:
+        state = RunState.of(run)
+        run = run.with_dropped(())
+        model = paid.open_model(run.manifest)
+        _note_beginning(run, state, model, paid)
+        scores = run.scores()
+        complete = ask_all(run, state, model, scores, paid)
+        if not complete and not state.done:
+            raise paid.budget.too_small()
+        repeated, complete = _ask_repeats(run, state, scores, complete, paid)
+        dropped = state.dropped.union(model.dropped)
+        paid.note_once([*model.remarks, *state.remarks])
+        paid.note_dropped(dropped)
+        run = run.with_dropped(dropped)
+        paid.note_replies(run.manifest, [*state.done.values(), *repeated], is_said=bool(state.to_ask))
+        n_reached = finish(run, state, complete and state.is_complete(run))
+    failed = sum(prediction.has_failed for prediction in repeated)
+    return Run(run.folder.path, is_stopped=not complete, failed_repeats=failed, n_left=len(run.split.keys) - n_reached)
 
 
-def _evaluate(run: OpenRun, budget: Budget, watch: Watch) -> Run:
-    """The run in its folder, where no other is at work."""
-    state, pays = RunState.of(run), run.id
-    model = run.model.open(budget, pays)
-    run = run.with_dropped(())
-    # not before the model is known to be usable: a mistyped one must not claim the folder
-    run.folder.claim(run.manifest)
-    remarks = list(model.remarks)
+def _note_beginning(run: OpenRun, state: RunState, model: Model, paid: PaidFolder) -> None:
     settings = run.manifest.settings
-    watch.begun(settings["dataset"])
+    paid.watch.begun(settings["dataset"])
     if remark := run.folder.version_remark():
-        watch.note(remark)
-    watch.note(f"{extent(run.split)}, model {settings['model']}, out {run.folder.path}")
+        paid.watch.note(remark)
+    paid.watch.note(f"{extent(run.split)}, model {settings['model']}, out {run.folder.path}")
     if state.done:
         done = "step is done already and is not", "steps are done already and are not"
-        watch.note(f"{counted(len(state.done), *done)} asked again")
-    for remark in [*remarks, *(f"{settings['model']} ignores {name}" for name in run.model.ignored)]:
-        watch.note(remark)
-    scores = run.scores()
-    try:
-        complete = ask_all(run, state, model, scores, budget, watch)
-    except KeyboardInterrupt:
-        n_replies = sum(len(group.replies) for one in state.done.values() for group in one.groups)
-        cost = "cost not known" if budget.known is None else f"{budget.known:.4f} USD spent"
-        kept = f"{counted(n_replies, 'reply', 'replies')} kept in {run.folder.path}"
-        watch.note(f"{len(state.done)} of {counted(len(run.split.keys), 'step')} done, {kept}, {cost}")
-        raise
-    if not complete and not state.done:
-        raise budget.too_small()
-    repeated: list[Prediction] = []
+        paid.watch.note(f"{counted(len(state.done), *done)} asked again")
+    paid.note_once(model.remarks)
+    paid.note_once(f"{settings['model']} ignores {name}" for name in run.model.ignored)
+
+
+def _ask_repeats(
+    run: OpenRun, state: RunState, scores: Scores | None, complete: bool, paid: PaidFolder
+) -> tuple[list[Prediction], bool]:
+    """Asks the run's steps in its other orders, unless the cost limit has stopped it (`complete`); returns their predictions, and
+    False where the limit stopped it now."""
+    predictions: list[Prediction] = []
     for number in range(1, len(run.repeats) + 1 if complete else 1):
-        again = run.repeat(number)
-        known = RunState.of(again)
-        again.folder.claim(again.manifest)
-        watch.note(f"order {number} of {len(run.repeats)}: {counted(len(known.to_ask), 'step')} to ask")
-        complete = ask_all(again, known, run.model.open(budget, pays), scores, budget, watch)
-        write_results(again, known, complete)
-        repeated += known.done.values()
-        state.remarks += known.remarks
+        repeat = run.repeat(number)
+        state_of_repeat = RunState.of(repeat)
+        repeat.folder.claim(repeat.manifest)
+        paid.watch.note(f"order {number} of {len(run.repeats)}: {counted(len(state_of_repeat.to_ask), 'step')} to ask")
+        model = paid.another_model(run.model, run.manifest)
+        complete = ask_all(repeat, state_of_repeat, model, scores, paid)
+        write_results(repeat, state_of_repeat, complete)
+        predictions += state_of_repeat.done.values()
+        state.remarks += state_of_repeat.remarks
         if not complete:
             break
-    for remark in dict.fromkeys([*model.remarks, *state.remarks]):
-        if remark not in remarks:
-            watch.note(remark)
-    dropped = sorted(state.dropped.union(model.dropped))
-    if dropped:
-        watch.note(f"the server does not take {', '.join(dropped)}, which therefore went unsent")
-    run = run.with_dropped(dropped)
-    replies = replies_of([*state.done.values(), *repeated], budget.known)
-    run.folder.claim(run.manifest.with_replies(replies))
-    if replies and state.to_ask:
-        watch.note(replies_in_words(replies))
-    reached = finish(run, state, complete and state.is_complete(run))
-    failed = sum(prediction.has_failed for prediction in repeated)
-    return Run(run.folder.path, is_stopped=not complete, failed_repeats=failed, n_left=len(run.split.keys) - reached)
+    return predictions, complete
 
 
-def ask_all(run: OpenRun, state: RunState, model: Model, scores: Scores | None, budget: Budget, watch: Watch) -> bool:
+def ask_all(run: OpenRun, state: RunState, model: Model, scores: Scores | None, paid: PaidFolder) -> bool:
     """Asks the steps that are left, in this process or by Ray's workers, and closes the model. False when the cost limit left
-    some over."""
+    some over. A run that is interrupted says what it has kept."""
+    budget, watch = paid.budget, paid.watch
 
     async def ask() -> bool:
         try:
@@ -111,7 +103,14 @@ def ask_all(run: OpenRun, state: RunState, model: Model, scores: Scores | None, 
         finally:
             await model.aclose()
 
-    return run_coroutine(ask())
+    try:
+        return run_coroutine(ask())
+    except KeyboardInterrupt:
+        n_replies = sum(len(group.replies) for prediction in state.done.values() for group in prediction.groups)
+        cost = "cost not known" if budget.known is None else f"{budget.known:.4f} USD spent"
+        kept = f"{counted(n_replies, 'reply', 'replies')} kept in {run.folder.path}"
+        watch.note(f"{len(state.done)} of {counted(len(run.split.keys), 'step')} done, {kept}, {cost}")
+        raise
 
 
 @asynccontextmanager

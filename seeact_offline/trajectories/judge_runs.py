@@ -12,14 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
 from seeact_offline.dataset.drawing import draw_tasks
 from seeact_offline.files.formats import decoded
 from seeact_offline.files.journal import Journal
 from seeact_offline.files.whole import replace_text
 from seeact_offline.models import model_name
-from seeact_offline.models.budget import Budget
 from seeact_offline.prompting import load_template
 from seeact_offline.records import (
     CallError,
@@ -32,11 +29,12 @@ from seeact_offline.records import (
     StepKey,
     Usage,
 )
-from seeact_offline.runs.ask import ask_each, run_coroutine
+from seeact_offline.runs.ask import run_coroutine
 from seeact_offline.runs.config import MOST_REPEATS, EvalConfig
 from seeact_offline.runs.folder import Made, Manifest, RunFolder, worded
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
 from seeact_offline.runs.opening import safe_name
+from seeact_offline.runs.paid_folder import PaidFolder, paid_folder
 from seeact_offline.runs.selection import selected_split
 from seeact_offline.runs.watch import Watch
 from seeact_offline.trajectories.foreign_folders import open_trajectories
@@ -118,15 +116,16 @@ def judge(
     settings.check_limit()
     trajectories = find_trajectories(source, config, constructed)
     manifest = _manifest(judge, source, texts, settings, config)
-    folder.check(manifest.identity)
-    with folder.alone(), settings.spending(folder) as budget:
+    with paid_folder(folder, manifest.identity, settings, watch) as paid:
         run = _JudgeRun(judge, kind, texts, settings.name, config.max_image_side)
-        items = [Item(one, k, repeat) for one in trajectories for k in ks for repeat in range(1, repeats + 1)]
+        items = [
+            Item(trajectory, n, repeat) for trajectory in trajectories for n in ks for repeat in range(1, repeats + 1)
+        ]
         labels = labels_of(trajectories)
         watch.note(
             f"{len(trajectories)} trajectories, {len(items)} judgements by {judge}, model {settings.name}, out {out}"
         )
-        return _judge_all(run, items, labels, folder, manifest, settings, budget, config.concurrency, watch)
+        return _judge_all(run, items, labels, manifest, paid, config.concurrency)
 
 
 def _is_given(config: EvalConfig, name: str) -> bool:
@@ -200,28 +199,31 @@ def _manifest(
 
 
 def _judge_all(
-    run: _JudgeRun, items: Sequence[Item], labels: Sequence[Judgement], folder: RunFolder, manifest: Manifest,
-    settings: ModelSettings, budget: Budget, concurrency: int, watch: Watch,
-) -> JudgedFolder:  # fmt: skip
+    run: _JudgeRun,
+    items: Sequence[Item],
+    labels: Sequence[Judgement],
+    manifest: Manifest,
+    paid: PaidFolder,
+    concurrency: int,
+) -> JudgedFolder:
+    folder, watch = paid.folder, paid.watch
     verdicts = folder.path / VERDICTS
-    journal, known = Journal(verdicts), {}
+    journal, kept = Journal(verdicts), {}
     for line in journal.lines():
         with worded(f"line {line.number} of {verdicts}, which is no judgement"):
-            one = decoded(line.text, Judgement)
-        known[_key(one)] = one
-    digests = {one.trajectory.id: trajectory_digest(one.trajectory) for one in items}
+            judgement = decoded(line.text, Judgement)
+        kept[_key(judgement)] = judgement
+    digests = {item.trajectory.id: trajectory_digest(item.trajectory) for item in items}
     # without a verdict or a call nothing was paid, and the pictures may be there by now
     done = {
-        key: one
-        for key, one in known.items()
-        if one.ran and (one.verdict is not None or one.calls) and digests.get(one.trajectory) == one.digest
+        key: judgement
+        for key, judgement in kept.items()
+        if judgement.ran
+        and (judgement.verdict is not None or judgement.calls)
+        and digests.get(judgement.trajectory) == judgement.digest
     }
     wanted = {item.key: item for item in items}
-    # where the folder has a manifest, its own stays
-    made = folder.content().get("made") if folder.manifest.exists() else msgspec.to_builtins(manifest.made)
-    pays = (made or {}).get("run", "")
-    model = settings.open(budget, pays)
-    folder.claim(manifest)
+    model = paid.open_model(manifest)
 
     async def ask() -> bool:
         def keep(judgement: Judgement) -> None:
@@ -231,28 +233,23 @@ def _judge_all(
 
         try:
             with journal, watch.judging(len(wanted), f"judge {run.name}") as progress:
-                for _ in wanted.keys() & done.keys():
-                    progress.advance("", resumed=True)
-                left = (item for key, item in wanted.items() if key not in done)
-                return await ask_each(
-                    left, lambda item: run.judge(item, model), keep, concurrency, has_room=budget.has_room
+                return await paid.ask_left(
+                    wanted, done, lambda item: run.judge(item, model), keep, progress, concurrency
                 )
         finally:
             await model.aclose()
 
     complete = run_coroutine(ask())
-    for remark in model.remarks:
-        watch.note(remark)
-    if dropped := model.dropped:
-        watch.note(f"the server does not take {', '.join(dropped)}, which therefore went unsent")
+    paid.note_once(model.remarks)
+    paid.note_dropped(model.dropped)
     judged = [done[key] for key in wanted if key in done]
     if not judged and not complete:
-        raise budget.too_small()
+        raise paid.budget.too_small()
     # judgements of an earlier command that are not asked for now stay
-    others = [one for key, one in known.items() if key not in wanted]
-    replace_text(verdicts, "".join(f"{one.line}\n" for one in [*judged, *others]))
-    replace_text(folder.path / LABELS, "".join(f"{one.line}\n" for one in labels))
-    return JudgedFolder(folder.path, tuple(judged), tuple(labels), len(wanted) - len(judged), budget.known)
+    others = [judgement for key, judgement in kept.items() if key not in wanted]
+    replace_text(verdicts, "".join(f"{judgement.line}\n" for judgement in [*judged, *others]))
+    replace_text(folder.path / LABELS, "".join(f"{label.line}\n" for label in labels))
+    return JudgedFolder(folder.path, tuple(judged), tuple(labels), len(wanted) - len(judged), paid.budget.known)
 
 
 def _key(one: Judgement) -> tuple[str, str, int]:

@@ -56,7 +56,7 @@ def test_it_is_the_one_whose_recall_the_card_states() -> None:
 
 
 def test_right_elements_of_some_pages_rank_higher_than_by_counting_words() -> None:
-    steps = [step for step in islice(load_steps("sample", "cross_task"), 0, None, 20) if step.truth.positives]
+    steps = [step for step in islice(load_steps("sample", "cross_task"), 0, None, 50) if step.truth.positives]
     described = [(ranker_input(step), frozenset(step.truth.positives)) for step in steps]
     ours, words = (
         [best_rank(given, right, ranker) for given, right in described]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ranker import CrossEncoderRanker, cross_encoder
 from ranker.exact_top_k import FIRST_LOOK, rescore_near_cut
+from tests.examples import often
 from tests.ranker.test_cross_encoder import QUERY, WORDS, make_checkpoint
 
 K = 5
@@ -31,7 +32,7 @@ class Exact:
         return self.scores[rows]
 
 
-@settings(max_examples=200)
+@settings(max_examples=often(200))
 @given(st.integers(0, 2**32 - 1), st.integers(1, 80), st.floats(-2, 2))
 def test_an_error_that_all_have_in_common_changes_nothing(seed: int, n: int, error: float) -> None:
     exact = np.random.default_rng(seed).permutation(n).astype(np.float32)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranker import LexicalRanker
+from tests.examples import often
 
 WORDS = st.sampled_from(["search", "flight", "hotel", "cheap", "blue", "shoes", "cart", "zip"])
 TEXTS = st.lists(st.lists(WORDS, max_size=6).map(" ".join), max_size=6)
@@ -30,7 +31,7 @@ def slow_bm25(query: list[str], texts: list[list[str]], k1: float = 1.5, b: floa
     return scores
 
 
-@settings(max_examples=60)
+@settings(max_examples=often(60))
 @given(st.lists(WORDS, min_size=1, max_size=3, unique=True), TEXTS)
 def test_scores_equal_the_formula(query: list[str], texts: list[str]) -> None:
     split = [text.split() for text in texts]
@@ -39,7 +40,7 @@ def test_scores_equal_the_formula(query: list[str], texts: list[str]) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=often(60))
 @given(st.text(max_size=20), st.lists(st.text(max_size=20), max_size=5))
 def test_any_texts_get_one_finite_score_each(query: str, texts: list[str]) -> None:
     scores = LexicalRanker().score(query, texts)

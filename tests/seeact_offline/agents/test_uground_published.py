@@ -89,6 +89,7 @@ def test_a_target_lies_in_the_blocks_that_were_released(plans: list[Sample]) -> 
     assert differing <= 19, differing
 
 
+@pytest.mark.nightly
 def test_the_pipeline_reaches_the_published_operation_f1(
     plans: list[Sample], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -210,6 +210,7 @@ def calls(folder: Path) -> list[str]:
     return (folder / "calls").read_text().split()
 
 
+@pytest.mark.nightly
 def test_a_ranking_that_ended_early_goes_on_and_a_killed_worker_changes_no_byte(
     here: RayEngine, split: Split, tmp_path: Path
 ) -> None:
@@ -227,6 +228,7 @@ def test_a_ranking_that_ended_early_goes_on_and_a_killed_worker_changes_no_byte(
     assert 12 - 5 <= len(calls(tmp_path)) < 12
 
 
+@pytest.mark.nightly
 def test_work_that_ends_every_worker_ends_the_run(here: RayEngine, split: Split, tmp_path: Path) -> None:
     engine = mortal_engine(here, tmp_path, dies_at=1, lives=99, attempts=1)
     with (

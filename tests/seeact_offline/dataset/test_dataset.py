@@ -29,6 +29,7 @@ from seeact_offline.dataset.readers import JsonlFiles
 from seeact_offline.dataset.rows import MAX_PIXEL, FaultLog, StoredScreenshot, _candidate, _plain_candidate, parse_box
 from seeact_offline.files.digest import cached_digest
 from seeact_offline.records import Box, Candidate, DatasetError, Operation, RowError, Step
+from tests.examples import often
 from tests.lazily import datasets
 from tests.pages import hub_schema, synthetic_rows, write_jsonl, write_parquet
 
@@ -686,7 +687,7 @@ listed = st.one_of(
 
 
 @pytest.mark.slow
-@settings(max_examples=500)
+@settings(max_examples=often(500))
 @given(text=listed, after=st.sampled_from(["", " ", "}", "\ud800"]))
 def test_the_quick_reading_of_a_candidate_gives_what_the_careful_one_does(text: str, after: str) -> None:
     quick = _plain_candidate(text + after, True)

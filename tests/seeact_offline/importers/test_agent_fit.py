@@ -176,6 +176,7 @@ def test_steps_need_their_data_and_their_names(options: dict[str, str], sentence
         fit_file(path, **options)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_thousand_replies_take_less_than_twenty_seconds(tmp_path: Path) -> None:
     agent = AGENTS["uitars"]

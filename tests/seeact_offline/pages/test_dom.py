@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from seeact_offline.pages import dom
 from seeact_offline.pages.dom import MAX_CHARACTERS, MAX_NODE_ATTRIBUTES, MAX_TAGS, Page, _Pruned
 from seeact_offline.records import RowError
+from tests.examples import often
 from tests.reference import dom as reference
 
 WORDS = [
@@ -89,14 +90,14 @@ def assert_equal_descriptions(html: str, ids: list[str], rng: random.Random) -> 
 @pytest.mark.parametrize("repeat_ids", [0.0, 0.1])
 @pytest.mark.parametrize("spread", [0.2, 0.6, 1.0])
 def test_descriptions_equal_the_slow_ones_on_many_random_pages(spread: float, repeat_ids: float) -> None:
-    for seed in range(400):
+    for seed in range(often(400)):
         rng = random.Random(f"{seed} {spread} {repeat_ids}")
         html, ids = build_page(rng, rng.choice([0, 1, 3, 10, 40, 150]), spread, repeat_ids)
         assert_equal_descriptions(html, list(dict.fromkeys(ids)), rng)
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=often(400), deadline=None)
 @given(
     seed=st.integers(0, 2**64),
     n_nodes=st.integers(0, 60),
@@ -127,7 +128,7 @@ TEXTS = st.text(st.characters(blacklist_categories=["Cs", "Cc"], blacklist_chara
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=often(400), deadline=None)
 @given(text=TEXTS, label=TEXTS)
 def test_any_text_and_attribute_equals_the_slow_description(text: str, label: str) -> None:
     html = (
@@ -268,7 +269,7 @@ def test_candidates_that_take_too_much_to_describe_are_a_named_failure() -> None
     assert caught.value.name == "page_too_large"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=often(200), deadline=None)
 @given(seed=st.integers(0, 2**64), repeat_ids=st.sampled_from([0.0, 0.3]))
 def test_no_more_is_written_of_a_candidate_than_is_counted(seed: int, repeat_ids: float) -> None:
     html, ids = build_page(random.Random(seed), 60, 0.5, repeat_ids)

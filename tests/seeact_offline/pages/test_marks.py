@@ -39,6 +39,7 @@ from seeact_offline.pages.marks import (
 from seeact_offline.pages.outlines import visible
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import Box, InputError, Step
+from tests.examples import often
 from tests.reference import marking as reference
 
 SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "mark_places.txt"
@@ -116,7 +117,7 @@ edges = st.one_of(st.floats(-40, 460), st.integers(-40, 460))
 narrow = st.one_of(st.floats(0, 9), st.floats(0, 500))
 
 
-@settings(max_examples=60)
+@settings(max_examples=often(60))
 @given(edges, edges, narrow, narrow)
 def test_boxes_are_those_of_the_released_annotator(x: float, y: float, width: float, height: float) -> None:
     """Narrow ones are as hollow, and ones outside the picture or without area as much to be seen."""

@@ -17,6 +17,7 @@ from seeact_offline.pages.dom import Page
 from seeact_offline.pages.element_types import asked_type, element_type
 from seeact_offline.pages.search import TIERS, PageSearch, descriptions
 from seeact_offline.pages.wording import collapsed, normalised
+from tests.examples import often
 from tests.reference import searching as reference
 from tests.seeact_offline.pages.attribute_cases import CASES, Case, search_says
 
@@ -405,7 +406,7 @@ def pages(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=often(200))
 @given(pages(), KIND_ASKED, ASKED, st.sampled_from([50.0, 80.0]), st.data())
 def test_the_search_equals_the_slow_one(html: str, kind: str, text: str, threshold: float, data: st.DataObject) -> None:
     page = Page(html)
@@ -418,7 +419,7 @@ def test_the_search_equals_the_slow_one(html: str, kind: str, text: str, thresho
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=often(200))
 @given(pages())
 def test_the_texts_of_every_element_equal_those_found_slowly(html: str) -> None:
     page, root = Page(html), etree.fromstring(html)

@@ -10,6 +10,7 @@ from seeact_offline.pages.dom import Page
 from seeact_offline.recorder.cleaning import Node, clean, cleaned_html, icon_words, raw_html
 from seeact_offline.recorder.observing import snapshot_tree
 from seeact_offline.records import Box, StepError
+from tests.examples import often
 
 PAGE = Box(0, 0, 1280, 2000)
 BOX = Box(10, 10, 100, 20)
@@ -141,7 +142,7 @@ TREES = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=100)
+@settings(max_examples=often(100))
 @given(st.lists(TREES, max_size=4))
 def test_any_page_becomes_well_formed_and_every_element_has_a_box_on_the_page_or_beside_it(body: list[Node]) -> None:
     root = clean(Node(next(_ids), "html", box=PAGE, children=body), PAGE)

@@ -121,6 +121,7 @@ class TestOfAUser:
         assert "an act left out 4" not in outcome.err
         assert "1 check that a wrong play passes" in outcome.out
 
+    @pytest.mark.nightly
     def test_a_check_of_all_that_counts_is_not(self, cli: Cli, tmp_path: Path) -> None:
         checks = [{"selector": "#out", "text": "Bought"}, {"selector": "#name", "value": "Ann"}]
         script = write_script(tmp_path, [*checks, {"selector": "#size", "value": "Large"}])

@@ -308,6 +308,7 @@ def test_causes_of_a_person_are_proved_by_their_file_alone(run: Path, tmp_path: 
     assert verify(run, dataset="sample", causes=causes).status == "verified"
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_large_run_takes_seconds(run: Path, tmp_path: Path) -> None:
     """3,000 steps, and time in proportion to them."""

@@ -15,12 +15,14 @@ import seeact_offline as so
 from seeact_offline.cli import main
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.models.budget import Ledger
+from seeact_offline.pages.marks import MARK_KINDS
 from seeact_offline.records import Call, CallRecord, Prediction, StepKey, Usage
 from seeact_offline.results.recompute import rescore
-from seeact_offline.runs.ablate import AXES, ablate, observation_variants
+from seeact_offline.runs.ablate import AXES, ablate, markup_variants
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.costs import paid_cost
 from seeact_offline.runs.folder import RunFolder
+from seeact_offline.runs.markings import markings_of
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
 from seeact_offline.tables.ablation import ablation_table
 from tests.chat_server import Answer, ChatServer
@@ -254,13 +256,17 @@ def test_the_live_line_and_the_viewer_show_what_the_ledger_says(sample: Sample, 
 def test_the_total_of_an_ablation_is_its_ledgers(sample: Sample, tmp_path: Path) -> None:
     config = EvalConfig(
         dataset=sample.dataset, split="cross_task", model="openai/m", out=tmp_path / "run", price="0,1000",
-        max_retries=0, fail_on_error=None, concurrency=1, max_tokens=200,
+        ranker="bundled", max_retries=0, fail_on_error=None, concurrency=1, max_tokens=200,
     )  # fmt: skip
     with ChatServer(Script(2)) as server:
         for _ in range(2):
             config = config.changed(base_url=server.base_url)
-            ablate(config, AXES["observation"], rows := observation_variants(config)[:2])
-    table = ablation_table("observations", tmp_path / "run", [one.name for one in rows], True)
+            ablate(
+                config,
+                AXES["markup"],
+                rows := markup_variants(config, markings_of(MARK_KINDS[:2], ["bottom-left"], "plain")),
+            )
+    table = ablation_table("5", tmp_path / "run", [one.name for one in rows], True)
     assert table["usage"]["cost_usd"] == pytest.approx(Ledger(tmp_path / "run" / "spending.jsonl").spent)
     assert table["usage"]["cost_usd"] > sum(row["usage"]["cost_usd"] for row in table["rows"])
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from seeact_offline.records import Metric, Prediction, StepKey, StepScore, Summary, Usage
 from seeact_offline.scoring import aggregate, inference
+from tests.examples import often
 from tests.reference import metrics as reference
 
 VALUES = st.dictionaries(
@@ -38,7 +39,7 @@ def summary_of(scores: list[StepScore], predictions: list[Prediction], top_k: in
     return aggregate.summarise(scores, predictions, top_k, average)
 
 
-@settings(max_examples=100)
+@settings(max_examples=often(100))
 @given(VALUES)
 def test_averages_equal_the_slow_ones(values: dict[str, list[float]]) -> None:
     metric = aggregate.metric(values)
@@ -46,7 +47,7 @@ def test_averages_equal_the_slow_ones(values: dict[str, list[float]]) -> None:
     assert metric.micro == pytest.approx(float(reference.micro(values)))
 
 
-@settings(max_examples=100)
+@settings(max_examples=often(100))
 @given(VALUES)
 def test_the_interval_holds_the_average(values: dict[str, list[float]]) -> None:
     metric = aggregate.metric(values)
@@ -54,7 +55,7 @@ def test_the_interval_holds_the_average(values: dict[str, list[float]]) -> None:
     assert low - 1e-9 <= metric.macro <= high + 1e-9
 
 
-@settings(max_examples=100)
+@settings(max_examples=often(100))
 @given(VALUES, st.integers(0, 1))
 def test_whole_tasks_equal_the_slow_count(values: dict[str, list[float]], allowed: int) -> None:
     whole = {task: [1.0 if v == 1.0 else 0.0 for v in steps] for task, steps in values.items()}

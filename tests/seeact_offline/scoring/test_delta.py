@@ -16,6 +16,7 @@ from seeact_offline.scoring.delta import delta, delta_tables
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import MINDACT, PROTOCOLS, SEEACT, SEECLICK, SYNAPSE, UGROUND, find_protocol
 from seeact_offline.scoring.step_scores import summarise
+from tests.examples import often
 from tests.seeact_offline.scoring.test_profiles import some_steps
 
 ALL = list(PROTOCOLS.values())
@@ -129,7 +130,7 @@ def test_two_protocols_of_the_same_rules_part_in_nothing() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(60), deadline=None)
 @given(steps=STEPS)
 def test_the_moves_add_up_to_the_difference(steps: list[tuple[Prediction, Truth]]) -> None:
     for first in (SEEACT, SEECLICK):

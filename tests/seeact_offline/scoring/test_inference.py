@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from seeact_offline.scoring import aggregate, inference
+from tests.examples import often
 from tests.lazily import special, stats
 from tests.reference import paired
 from tests.reference import statistics as reference
@@ -61,14 +62,14 @@ def test_one_task_cannot_be_resampled() -> None:
 # --- standard error and effective n ---
 
 
-@settings(max_examples=100)
+@settings(max_examples=often(100))
 @given(SHARES)
 def test_the_standard_error_is_the_clustered_one(values: list[list[float]]) -> None:
     found = inference.standard_error(aggregate.task_means(values))
     assert found == pytest.approx(reference.clustered_standard_error(values), abs=1e-7)
 
 
-@settings(max_examples=100)
+@settings(max_examples=often(100))
 @given(FRACTIONS)
 def test_the_standard_error_of_the_micro_average_is_the_clustered_one(values: list[list[float]]) -> None:
     found = aggregate.micro_interval(named(values))
@@ -86,7 +87,7 @@ def test_steps_that_repeat_their_task_add_nothing_to_the_effective_n() -> None:
     assert aggregate.metric(named(long)).n_effective == pytest.approx(aggregate.metric(named(short)).n_effective)
 
 
-@settings(max_examples=100)
+@settings(max_examples=often(100))
 @given(SHARES)
 def test_the_effective_n_lies_between_tasks_and_steps(values: list[list[float]]) -> None:
     found, n_steps = aggregate.metric(named(values)).n_effective, sum(map(len, values))
@@ -97,7 +98,7 @@ def test_the_effective_n_lies_between_tasks_and_steps(values: list[list[float]])
 # --- intervals of averages ---
 
 
-@settings(max_examples=100)
+@settings(max_examples=often(100))
 @given(FRACTIONS)
 def test_averages_of_few_tasks_have_students_t_on_the_logit(values: list[list[float]]) -> None:
     metric = aggregate.metric(named(values))
@@ -176,7 +177,7 @@ def test_intervals_hold_the_truth_in_93_to_98_of_100_splits(n_tasks: int, share:
 # --- differences ---
 
 
-@settings(max_examples=60)
+@settings(max_examples=often(60))
 @given(DIFFERENCES)
 def test_few_tasks_have_every_pattern_of_signs_tried(differences: list[float]) -> None:
     assert inference.sign_flip_p(np.array(differences)) == pytest.approx(paired.sign_flip_p(differences))
@@ -267,7 +268,7 @@ def test_under_chance_alone_p_is_below_5_percent_5_times_in_100() -> None:
     assert 0.025 <= np.mean(below) <= 0.075
 
 
-@settings(max_examples=60)
+@settings(max_examples=often(60))
 @given(st.lists(st.sampled_from([0.001, 0.01, 0.02, 0.2, 0.9]), max_size=6, unique=True))
 def test_holm_equals_the_slow_one(p_values: list[float]) -> None:
     assert inference.holm(p_values) == pytest.approx(paired.holm(p_values))
@@ -303,7 +304,7 @@ def test_the_tasks_needed_are_the_fewest_that_detect_it(difference: float) -> No
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=often(200))
 @given(st.floats(0.03, 3000), st.floats(0.03, 3000), st.sampled_from([0.025, 0.2, 0.5, 0.975]))
 def test_beta_quantiles_are_those_of_scipy(a: float, b: float, p: float) -> None:
     assert inference.beta_quantile(p, a, b) == pytest.approx(stats.beta.ppf(p, a, b), abs=1e-9)

@@ -12,6 +12,7 @@ import pytest
 from seeact_offline.records import StepKey
 from seeact_offline.scoring.overlap import Overlap, overlap
 from seeact_offline.scoring.paired import ScoredRun, compare_runs, pooled
+from tests.examples import often
 from tests.reference import agreement, paired
 from tests.reference import overlap as slow
 from tests.seeact_offline.scoring.test_paired import changed, run_of
@@ -42,7 +43,7 @@ def of_drawn(number: int) -> Overlap:
 
 @pytest.mark.slow
 def test_counts_union_and_kappas_of_300_random_sets_equal_the_slow_ones() -> None:
-    for number in range(300):
+    for number in range(often(300)):
         steps, solved, causes = drawn(number)
         found = of_drawn(number)
         assert {one.runs: one.steps for one in found.solved_by} == slow.solved_by(solved, steps)

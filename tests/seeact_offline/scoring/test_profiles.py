@@ -14,6 +14,7 @@ from seeact_offline.scoring.report import report
 from seeact_offline.scoring.results import ScoringInput, assemble
 from seeact_offline.scoring.rules import rows_of_the_task
 from seeact_offline.scoring.step_scores import score_step, summarise
+from tests.examples import often
 from tests.reference import profiles as reference
 
 PICTURE = (1000, 2000)
@@ -479,7 +480,7 @@ def _some_step(draw: Random, task: str, i: int) -> tuple[Prediction, Truth]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_a_profile_equals_the_slow_one(name: str) -> None:
-    for seed in range(300):
+    for seed in range(often(300)):
         steps = some_steps(seed)
         predictions, truths = [p for p, _ in steps], [t for _, t in steps]
         for prediction, truth in steps:

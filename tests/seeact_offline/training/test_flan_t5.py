@@ -263,6 +263,7 @@ def test_a_process_that_was_killed_goes_on_to_the_same_weights(
     assert weights(tmp_path / "out") == weights(tuned.folder)
 
 
+@pytest.mark.nightly
 def test_a_step_is_the_same_however_few_questions_fit_at_once(dataset: Path, tmp_path: Path) -> None:
     from safetensors.numpy import load_file
 

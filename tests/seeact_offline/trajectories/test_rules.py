@@ -11,6 +11,7 @@ from PIL import Image
 from seeact_offline.records import Message
 from seeact_offline.trajectories import RULES, RuleSet, Unscored
 from seeact_offline.trajectories.answer_rules import is_similar, ssim
+from tests.examples import often
 from tests.reference import rewards as slow
 
 VWA, WA, CORRECTED = RULES["visualwebarena"], RULES["webarena"], RULES["corrected"]
@@ -161,7 +162,7 @@ ADDRESSES = st.builds(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=often(300))
 @given(ADDRESSES, st.lists(ADDRESSES, min_size=1, max_size=2), st.sampled_from(["EXACT", "GOLD in PRED"]))
 def test_url_match_is_the_slow_one(address: str, references: list[str], note: str) -> None:
     written = " |OR| ".join(references)

@@ -16,12 +16,13 @@ from seeact_offline.models.budget import Budget
 from seeact_offline.records import CAPTION_GROUP, Completion, InputError, Message, OutOfBudget, Usage
 from seeact_offline.results.estimate import dry_run, estimate_ablation
 from seeact_offline.results.estimate_report import Amount, table_of_variants
-from seeact_offline.runs.ablate import AXES, ablate, observation_variants
+from seeact_offline.runs.ablate import AXES, ablate
 from seeact_offline.runs.batches import run_batch
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.run import Run
 from seeact_offline.viewer.site import Site
 from seeact_offline.web_agents.captions import PROMPT
+from seeact_offline.web_agents.observation_axis import observation_variants
 from tests.chat_server import Answer, ChatServer
 from tests.pages import synthetic_rows, write_parquet
 from tests.seeact_offline.results.test_estimate import counting
