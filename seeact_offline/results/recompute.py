@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -120,6 +120,14 @@ def rescore(
         finished = with_opinions(finished, oracle, causes, also_right)
         made = finished.score(finished.protocol(protocol))
         return _write(out or run, made, finished)
+
+
+def score_over(run: Path, keys: Collection[StepKey], protocol: str) -> ScoringOutput:
+    """The scores of a finished run over these of its steps alone. Writes nothing. Raises InputError."""
+    finished = open_finished(run)
+    kept = [(p, t) for p, t in zip(finished.predictions, finished.truths, strict=True) if p.key in keys]
+    some = ScoringInput(finished.settings, [p for p, _ in kept], [t for _, t in kept], complete=False)
+    return assemble(some, finished.protocol(protocol))
 
 
 def rescore_all(

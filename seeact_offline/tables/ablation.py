@@ -24,7 +24,7 @@ from seeact_offline.runs.markings import Marking, paper_markings
 from seeact_offline.scoring.gap_text import gap_interval, points
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import headline
-from seeact_offline.scoring.results import Results, ScoringInput, assemble
+from seeact_offline.scoring.results import Results
 from seeact_offline.scoring.run_figures import (
     RECALL_AT,
     Figure,
@@ -60,7 +60,10 @@ ABLATION = "table.json"
 COUNTS = ("replies_reused", "failed_steps")
 SOURCE = "SeeAct, arXiv 2401.01614v2, Table 5"
 TITLES = tuple(METRICS.values())
-SHARED = "Tokens and USD are of the row that asked first: equal questions of other rows reused its replies and are not counted again."
+SHARED = (
+    "Tokens and USD are of the row that asked first: equal questions of other rows reused its replies and are not counted"
+    " again."
+)
 SPENT = ("Prompt tokens a step", "USD")
 
 
@@ -177,12 +180,9 @@ def ablation_table(name: str, folder: Path, rows: Sequence[str], complete: bool)
 def _over(run: TableRun, keys: frozenset[StepKey]) -> TableRun:
     """The run scored over these steps alone."""
     # opens pages, which is not needed otherwise
-    from seeact_offline.results.recompute import open_finished
+    from seeact_offline.results.recompute import score_over
 
-    finished = open_finished(run.path)
-    kept = [(p, t) for p, t in zip(finished.predictions, finished.truths, strict=True) if p.key in keys]
-    some = ScoringInput(finished.settings, [p for p, _ in kept], [t for _, t in kept], complete=False)
-    made = assemble(some, finished.protocol(run.results.protocol))
+    made = score_over(run.path, keys, run.results.protocol)
     return replace(run, results=made.results, steps=[typed(row, StepRow) for row in made.rows])
 
 
