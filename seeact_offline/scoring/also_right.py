@@ -20,8 +20,8 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
+from seeact_offline.files.formats import OtherAnswerEntry
 from seeact_offline.files.named import read_rows
-from seeact_offline.files.other_answers import OtherAnswerEntry
 from seeact_offline.records import InputError, Metric, Operation, OtherAnswer, Prediction, StepKey, Truth
 from seeact_offline.scoring.labelled_predictions import LabelledPredictions
 from seeact_offline.scoring.rules import Protocol
