@@ -1,8 +1,8 @@
 """A Ray to work on, and on it a split through a ranker as a Ray Data pipeline, on one machine or many.
 
-Workers read, describe and score rows (`ray_stages`); here each step goes into the journal as it comes. Ray repeats the work of a dead worker; a dead run resumes from its
-journal. A step is scored in one call of the model, with as many threads as here, so the scores are those of a run
-without Ray, to the bit.
+Workers read, describe and score rows (`ray_stages`); here each step goes into the journal as it comes. Ray repeats the
+work of a dead worker; a dead run resumes from its journal. A step is scored in one call of the model, with as many
+threads as here, so the scores are those of a run without Ray, to the bit.
 """
 
 from __future__ import annotations
@@ -197,8 +197,8 @@ def _pool(workers: int, pieces: int) -> Any:
 def open_engine(
     ranker: str, workers: Workers, opener: Opener = open_ranker, note: Note = lambda text: None
 ) -> Iterator[RayEngine]:
-    """Connects to Ray, or starts one on this machine, and disconnects at the end. Raises InputError. `opener`: see RayEngine. `note`:
-    hears of lost workers."""
+    """Connects to Ray, or starts one on this machine, and disconnects at the end. Raises InputError. `opener`: see
+    RayEngine. `note`: hears of lost workers."""
     cpus = (workers.score or 1) + (workers.describe or 1) + 1
     with connected(workers.address, cpus, note) as ray:
         logging.getLogger("ray.data").setLevel(logging.CRITICAL)
@@ -217,8 +217,9 @@ def open_engine(
 
 @contextmanager
 def connected(address: str | None, cpus: int, note: Note) -> Iterator[Any]:
-    """The module `ray`, connected inside. See `Workers.address`; `cpus`: what a Ray of our own has at least, as to Ray these are
-    shares, not processors. Where Ray's process on this machine dies, `note` says so, and this process ends. Raises InputError."""
+    """The module `ray`, connected inside. See `Workers.address`; `cpus`: what a Ray of our own has at least, as to Ray
+    these are shares, not processors. Where Ray's process on this machine dies, `note` says so,
+    and this process ends. Raises InputError."""
     ray = _import_ray()
     _connect(ray, address, max(os.cpu_count() or 1, cpus))
     is_over = threading.Event()

@@ -1,7 +1,8 @@
 """Steps asked by Ray's workers, each with a model of its own; see docs/ray.md.
 
-The command reads the split, hands every step with its scores to a worker that has a place free, and keeps what comes back, as
-it does without Ray: only where a step is prepared and asked differs. A step whose worker dies is given to another.
+The command reads the split, hands every step with its scores to a worker that has a place free, and keeps what comes
+back, as it does without Ray: only where a step is prepared and asked differs.
+A step whose worker dies is given to another.
 """
 
 from __future__ import annotations
@@ -52,8 +53,9 @@ class AskWorkers:
 
 
 def ask_workers(workers: Workers, room: ClusterSize, is_loaded: bool, concurrency: int) -> AskWorkers:
-    """Fills in what is not asked for: a model that is loaded has a worker per GPU, or per machine; any other is asked by a worker
-    per CPU. None is left without a place. Raises InputError if there is not enough room, for which Ray would wait forever."""
+    """Fills in what is not asked for: a model that is loaded has a worker per GPU, or per machine; any other is asked
+    by a worker per CPU. None is left without a place.
+    Raises InputError if there is not enough room, for which Ray would wait forever."""
     each = workers.gpus_each
     if each is None:
         each = 1.0 if room.gpus >= 1 and is_loaded else 0.0
@@ -73,7 +75,8 @@ def ask_workers(workers: Workers, room: ClusterSize, is_loaded: bool, concurrenc
 async def open_worker_pool(
     asking: AskTask, workers: Workers, note: Note = lambda text: None
 ) -> AsyncIterator[RayWorkerPool]:
-    """Connects to Ray, or starts one on this machine; inside, its workers ask. `note`: hears of lost workers. Raises InputError."""
+    """Connects to Ray, or starts one on this machine; inside, its workers ask. `note`: hears of lost workers.
+    Raises InputError."""
     with connected(workers.address, workers.score or 1, note) as ray:
         askers = ask_workers(workers, cluster_size(ray), asking.is_loaded, asking.options.concurrency)
         opened = RayWorkerPool(asking, askers, note=note)
@@ -105,7 +108,8 @@ class RayWorkerPool:
                 self._places.put_nowait(worker)
 
     async def ask(self, step: Step, scores: Scores | None) -> Any:
-        """Gives what `AskTask.ask` does. Raises what must stop the run, and InputError for a step whose workers die one after the other."""
+        """Gives what `AskTask.ask` does. Raises what must stop the run,
+        and InputError for a step whose workers die one after the other."""
         known = None if scores is None else await in_thread(_KnownScores.read, step, scores)
         problem = ""
         for _ in range(self._attempts):
@@ -236,8 +240,8 @@ class _AskWorker:
     """Asks the steps that it is given. One object per worker, which keeps its model."""
 
     def __init__(self, asking: AskTask, identity: dict[str, Any], threads: int | None, folder: str) -> None:
-        """`identity`: of the model that every worker must have. `folder`: in which the command was given, and in which relative
-        paths and `.env` are looked for."""
+        """`identity`: of the model that every worker must have. `folder`: in which the command was given, and in which
+        relative paths and `.env` are looked for."""
         self._asking, self._identity, self._threads = asking, identity, threads
         with suppress(OSError):
             os.chdir(folder)

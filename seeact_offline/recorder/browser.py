@@ -1,8 +1,8 @@
 """Chromium, driven through Playwright.
 
-Pages are untrusted, and a model is sent what they show. The browser resolves no host but those of the origins that the user named, so
-that a page reaches no others by frames, redirects, sockets or workers. Files are served over HTTP, because a page of a `file:` URL
-may read other files.
+Pages are untrusted, and a model is sent what they show. The browser resolves no host but those of the origins that the
+user named, so that a page reaches no others by frames, redirects, sockets or workers. Files are served over HTTP,
+because a page of a `file:` URL may read other files.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ FLAGS = (
     "--force-color-profile=srgb", "--disable-component-update", "--no-first-run",
     "--disable-partial-raster",
 )  # fmt: skip
-"""--disable-partial-raster: a tile that is redrawn in part gets other grey edges than one that is drawn whole, and timing decides
-between the two."""
+"""--disable-partial-raster: a tile that is redrawn in part gets other grey edges than one that is drawn whole,
+and timing decides between the two."""
 VIEWPORT_WIDTH, VIEWPORT_HEIGHT = 1280, 720
 CLOCK = "2026-03-12T10:00:00"
 """The current time, for pages."""
@@ -77,7 +77,8 @@ class Chromium:
         self.reachable: frozenset[Origin] = frozenset()
 
     def reaching(self, origins: frozenset[Origin]) -> Any:
-        """A browser that sends requests to these origins alone: the last one, or a new one where that has ended or reaches others.
+        """A browser that sends requests to these origins alone: the last one,
+        or a new one where that has ended or reaches others.
 
         Raises InputError where none can be started.
         """
@@ -144,7 +145,8 @@ def _walls(reachable: frozenset[Origin]) -> list[str]:
 
 
 class Deadline:
-    """Kills the browser unless it is restarted in time: nothing else ends a page whose script never returns. A context manager."""
+    """Kills the browser unless it is restarted in time: nothing else ends a page whose script never returns.
+    A context manager."""
 
     def __init__(self, browser: Any, seconds: float) -> None:
         self.passed = False
@@ -238,7 +240,8 @@ def answer_dialog(dialog: Any, is_accepted: bool) -> None:
 
 
 def settle(page: Page) -> None:
-    """Waits until the page has loaded, its network is quiet and two frames were drawn in its fonts; the last two for at most `REST_S` each."""
+    """Waits until the page has loaded, its network is quiet and two frames were drawn in its fonts;
+    the last two for at most `REST_S` each."""
     from playwright.sync_api import TimeoutError as TooLong
 
     page.wait_for_load_state("load")

@@ -1,8 +1,8 @@
 """Turns a browser's snapshot of a page into the data set's `cleaned_html` and `raw_html`.
 
-The rules come from the Mind2Web paper (arXiv 2306.06070, appendix on data cleaning) and from its released pages: only salient
-attributes stay, text is in `<text>` nodes, invisible content is dropped, and a wrapper without information is replaced by its
-children.
+The rules come from the Mind2Web paper (arXiv 2306.06070, appendix on data cleaning) and from its released pages: only
+salient attributes stay, text is in `<text>` nodes, invisible content is dropped,
+and a wrapper without information is replaced by its children.
 """
 
 from __future__ import annotations
@@ -123,7 +123,8 @@ def xml_text(text: str) -> str:
 
 
 def candidate_attributes(node: Node) -> dict[str, str]:
-    """A candidate's attributes as the data set lists them, with underscores in their names, and whether it is clickable."""
+    """A candidate's attributes as the data set lists them, with underscores in their names,
+    and whether it is clickable."""
     named = {name.replace("-", "_"): value for name, value in node.attributes.items() if name != "style"}
     return named | node.live | ({"is_clickable": "true"} if node.clickable else {})
 

@@ -1,5 +1,5 @@
-"""The browser's own description of a page: its DOM (DevTools protocol, `DOMSnapshot.captureSnapshot`) as a tree of `Node`, rectangles, and the
-accessibility tree."""
+"""The browser's own description of a page: its DOM (DevTools protocol, `DOMSnapshot.captureSnapshot`) as a tree of
+`Node`, rectangles, and the accessibility tree."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def snapshot_tree(answer: Mapping[str, Any]) -> Node:
         parent = made.get(nodes["parentIndex"][i])
         if parent is not None:
             parent.children.append(node)
-    # an element of several boxes (wrapped over lines) is listed once, a text node perhaps several times: the first counts
+    # an element of several boxes (wrapped over lines) is listed once, a text node perhaps several times: the first
+    # counts
     for i, bounds, styles in zip(layout["nodeIndex"], layout["bounds"], layout["styles"], strict=True):
         if i in made and made[i].box is None:
             made[i].box = Box(*bounds)
@@ -81,7 +82,8 @@ _BROWSER_OWN = frozenset({"InlineTextBox", "LineBreak"})
 
 
 def layout(tree: Node, measured: Sequence[Mapping[str, Any]]) -> Layout:
-    """The elements that have a rectangle, in document order. Elements that no script can see (closed shadow trees) are left out."""
+    """The elements that have a rectangle, in document order.
+    Elements that no script can see (closed shadow trees) are left out."""
     below = defaultdict(list)
     for place, one in enumerate(measured):
         below[one["parent"]].append(place)
@@ -110,8 +112,8 @@ def layout(tree: Node, measured: Sequence[Mapping[str, Any]]) -> Layout:
 
 
 def accessibility_tree(nodes: Sequence[Mapping[str, Any]], ids: Mapping[int, int], base: str) -> AccessibilityTree:
-    """The tree of `Accessibility.getFullAXTree` without ignored nodes. `ids`: the browser's node ids -> the row's. `base`: the beginning of
-    addresses that is left out."""
+    """The tree of `Accessibility.getFullAXTree` without ignored nodes. `ids`: the browser's node ids -> the row's.
+    `base`: the beginning of addresses that is left out."""
     by_id = {node["nodeId"]: node for node in nodes}
     kept = []
     left = [(0, nodes[0])] if nodes else []

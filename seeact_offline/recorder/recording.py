@@ -84,7 +84,8 @@ class RecordOptions:
     deadline_s: float = 45.0
     """Seconds for a step as a whole; then the browser is killed and the task fails."""
     allow_origins: tuple[str, ...] = ()
-    """Origins besides that of the task's start to which pages may send requests, as `https://host` or `http://host:port`."""
+    """Origins besides that of the task's start to which pages may send requests,
+    as `https://host` or `http://host:port`."""
     fonts: Path | None = None
     """A fontconfig file that chooses the fonts; None: the system's."""
 
@@ -182,7 +183,8 @@ class Recorder:
         self, task: TaskScript, start: str, states: Sequence[_PageState], final: _Capture | None
     ) -> list[StepRecord]:
         """The rows of these pages. `final`: the page after the last action."""
-        # numbered by first appearance: a node keeps its id from page to page, but the browser's own numbers depend on timing
+        # numbered by first appearance: a node keeps its id from page to page, but the browser's own numbers depend on
+        # timing
         ids: dict[int, int] = {}
         for capture in [*(one.capture for one in states), *([final] if final else [])]:
             for node in capture.tree.walk():
@@ -331,12 +333,13 @@ def _encode(png: bytes, options: RecordOptions) -> tuple[bytes, tuple[int, int]]
 
 
 def in_few_colours(picture: Image.Image, n: int) -> Image.Image:
-    """The RGB picture in its `n` most frequent colours, 1 to 256, as a picture with a palette: a page's flat colours stay
-    exact, while a median cut would mix them. Any other colour becomes the nearest of these; colours less than four steps apart
-    may become one.
+    """The RGB picture in its `n` most frequent colours, 1 to 256, as a picture with a palette: a page's flat colours
+    stay exact, while a median cut would mix them. Any other colour becomes the nearest of these;
+    colours less than four steps apart may become one.
 
-    A colour has the same number in every picture, unless two colours want the same one. So the parts that two pictures share
-    are the same bytes once their runs are packed, and a compressed column of them takes a fifth of what WebP files take.
+    A colour has the same number in every picture, unless two colours want the same one. So the parts that two pictures
+    share are the same bytes once their runs are packed,
+    and a compressed column of them takes a fifth of what WebP files take.
     """
     from PIL import Image
 
@@ -365,8 +368,8 @@ class RecordingFolder:
     """The tasks of one script, recorded into one folder. A context manager, open for keeping tasks inside."""
 
     def __init__(self, out: Path, tasks: Sequence[TaskScript], options: RecordOptions, force: bool = False) -> None:
-        """`force`: records all tasks over those in the folder. Raises InputError for a folder that holds anything but a recording of
-        these tasks."""
+        """`force`: records all tasks over those in the folder.
+        Raises InputError for a folder that holds anything but a recording of these tasks."""
         self._out, self._tasks, self._options, self._force = out, tasks, options, force
         self._splits = {task.annotation_id: canonical_split(task.split) for task in tasks}
         if not SPLITS.keys() >= set(self._splits.values()):
@@ -389,14 +392,16 @@ class RecordingFolder:
         return self._key(task) in self._places
 
     def keep(self, task: TaskScript, steps: Sequence[StepRecord], is_whole: bool = True) -> None:
-        """Writes a task to disk. `is_whole`: False for one that stopped at a step, which is recorded again the next time."""
+        """Writes a task to disk. `is_whole`: False for one that stopped at a step,
+        which is recorded again the next time."""
         rows = [_with_pictures(to_row(step), lambda content: base64.b64encode(content).decode()) for step in steps]
         line = {"annotation_id": task.annotation_id, "key": self._key(task), "rows": rows}
         places, mark = (self._places, {}) if is_whole else (self._begun, {"stopped": True})
         places[self._key(task)] = self._journal.append(json.dumps(line | mark))
 
     def write(self) -> dict[Path, int]:
-        """Writes the tasks recorded so far as a data set. File of each split -> its steps. Removes their lines once all are recorded."""
+        """Writes the tasks recorded so far as a data set. File of each split -> its steps.
+        Removes their lines once all are recorded."""
         written = {}
         recorded = [task for task in self._tasks if self._place(task) is not None]
         for split in dict.fromkeys(self._splits[task.annotation_id] for task in recorded):

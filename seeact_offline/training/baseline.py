@@ -1,4 +1,5 @@
-"""The declaration of a baseline (one `Baseline` a module, listed in `training.BASELINES`), and the options of a fine-tuning."""
+"""The declaration of a baseline (one `Baseline` a module, listed in `training.BASELINES`),
+and the options of a fine-tuning."""
 
 from __future__ import annotations
 
@@ -149,7 +150,8 @@ class TrainedSettings:
     base: Path
     """The base's folder."""
     name: str
-    """The base's folder or hub id, for an adapter; empty where the adapter is not the base's, which training has changed besides."""
+    """The base's folder or hub id, for an adapter;
+    empty where the adapter is not the base's, which training has changed besides."""
     config: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Entries of the parts of `config.json`, by part."""
     pictures: Mapping[str, Any] = field(default_factory=dict)
@@ -173,8 +175,9 @@ class OpenBaseline(Protocol):
         """Writes the files that its questions need, and returns their maker. `held_out`: tasks not trained on."""
 
     def trainer(self, maker: Any, table: Any, progress: TrainingProgress) -> Any:
-        """A Trainer of transformers, with the model. `maker`: its own. `table`: all rows that it made, as a `datasets.Dataset`.
-        `progress` is told of its steps. Called again after a batch did not fit in memory: the model is the base's each time."""
+        """A Trainer of transformers, with the model. `maker`: its own. `table`: all rows that it made, as a
+        `datasets.Dataset`. `progress` is told of its steps.
+        Called again after a batch did not fit in memory: the model is the base's each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +195,8 @@ class Baseline:
     evaluation: Callable[[FineTuning], Mapping[str, Any]]
     """Gives the fields of `EvalConfig` with which the trained model is asked."""
     small: Callable[[SmallBase, Any], tuple[Any, Any]]
-    """Builds a small model with random weights for a tokenizer of `train_tokenizer`; and its own tokenizer or processor."""
+    """Builds a small model with random weights for a tokenizer of `train_tokenizer`;
+    and its own tokenizer or processor."""
     learns: str
     """Its purpose for the card, behind `to`."""
     limits: str

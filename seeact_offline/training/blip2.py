@@ -1,12 +1,12 @@
 """BLIP-2 with a T5 as its language part, made ready for training on multiple-choice questions with a part of the page.
 
-Trained are the language part and the bridge (query tokens, Q-Former, projection), with LoRA matrices beside the language part's
-attention alone; the vision encoder is frozen. It is the
-checkpoint's own (EVA ViT-g/14), not the paper's CLIP ViT-L/14, which transformers' BLIP-2 cannot hold: CLIP's encoder norms the
-embeddings before its first layer (`pre_layrnorm`), and BLIP-2's has no such layer. See docs/finetuning.md.
+Trained are the language part and the bridge (query tokens, Q-Former, projection), with LoRA matrices beside the
+language part's attention alone; the vision encoder is frozen. It is the checkpoint's own (EVA ViT-g/14), not the
+paper's CLIP ViT-L/14, which transformers' BLIP-2 cannot hold: CLIP's encoder norms the embeddings before its first
+layer (`pre_layrnorm`), and BLIP-2's has no such layer. See docs/finetuning.md.
 
-The folder that training leaves is one of transformers' own: `hf/` asks it as it is. Hence the positions are interpolated once,
-before training, and saved.
+The folder that training leaves is one of transformers' own: `hf/` asks it as it is. Hence the positions are
+interpolated once, before training, and saved.
 
 Source: SeeAct (arXiv 2401.01614v2), section 4.
 """
@@ -46,9 +46,11 @@ TEMPLATE = (
     "{% endfor %}"
     "{% if messages|length > 1 and add_generation_prompt %}{{ '\\n\\nAssistant:' }}{% endif %}"
 )
-"""One message alone is its text, as in training. The processor puts the picture's tokens before it, so none stands here."""
+"""One message alone is its text, as in training. The processor puts the picture's tokens before it,
+so none stands here."""
 SHAPED_BY = ("feed_forward_proj", "scale_decoder_outputs", "relative_attention_max_distance", "layer_norm_epsilon")
-"""Settings of a T5 that its weights' shapes do not tell, by transformers' names: a config.json with untied embeddings does not scale outputs."""
+"""Settings of a T5 that its weights' shapes do not tell, by transformers' names:
+a config.json with untied embeddings does not scale outputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +86,10 @@ def open_blip2(
 ) -> Blip2:
     """The model to start from.
 
-    `base`: a folder in the hub's format, or a hub id. `side`: pixels that pictures are brought to, both ways; None: as the
-    checkpoint has it. `language`: a T5 of the same shape and tokenizer, such as a FLAN-T5 fine-tuned before, whose weights
-    replace those of the language part. `loading`: options of `load_model`; without any it is in float32 on the CPU.
+    `base`: a folder in the hub's format, or a hub id. `side`: pixels that pictures are brought to, both ways; None: as
+    the checkpoint has it. `language`: a T5 of the same shape and tokenizer, such as a FLAN-T5 fine-tuned before, whose
+    weights replace those of the language part. `loading`: options of `load_model`;
+    without any it is in float32 on the CPU.
 
     Raises InputError (`base`, `side`, `language`).
     """

@@ -1,4 +1,5 @@
-"""The model card of a fine-tuned baseline: its base, data and recipe, as resolved, its results, and its learning curve as a picture."""
+"""The model card of a fine-tuned baseline: its base, data and recipe, as resolved, its results,
+and its learning curve as a picture."""
 
 from __future__ import annotations
 
@@ -143,7 +144,8 @@ def _named(values: Mapping[str, Any]) -> str:
 
 
 def learning_curve_png(history: Sequence[Mapping[str, float]], title: str) -> bytes:
-    """Draws the Trainer's log as PNG, losses and shares in a panel each; the same history and title give the same bytes."""
+    """Draws the Trainer's log as PNG, losses and shares in a panel each;
+    the same history and title give the same bytes."""
     # not pyplot, which keeps every figure and may look for a screen
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator

@@ -1,4 +1,5 @@
-"""Checks before anything is prepared: packages, a GPU, the optimizer, the attention, and training data without a task of the tests."""
+"""Checks before anything is prepared: packages, a GPU, the optimizer, the attention,
+and training data without a task of the tests."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ NEW_WEBSITES = ("cross_website", "cross_domain")
 
 
 def check_settings(recipe: Recipe, running: Running, more: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Raises InputError for a setting that this machine cannot train with. `more`: packages of the baseline, each with its extra."""
+    """Raises InputError for a setting that this machine cannot train with.
+    `more`: packages of the baseline, each with its extra."""
     # the quickest first: the others load torch
     running.each(recipe.batch, n_processes())
     check_packages(recipe, running, more)
@@ -71,7 +73,8 @@ def check_packages(recipe: Recipe, running: Running, more: Mapping[str, str] = M
 
 
 def check_installed(argument: str, more: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Raises InputError about `argument` for a package that every training needs. `more`: further ones, each with its extra."""
+    """Raises InputError about `argument` for a package that every training needs.
+    `more`: further ones, each with its extra."""
     for package, extra in {**PACKAGES, **more}.items():
         if find_spec(package) is None:
             raise _missing(argument, "training", package, extra)
@@ -142,8 +145,8 @@ class _Names(NamedTuple):
 def check_separate(train: Split, tests: Any | None = None) -> tuple[str, ...]:
     """The names of the test splits that were compared.
 
-    `tests`: the data set whose test splits count; None: the one that is trained on, if it has splits. Raises InputError for
-    a split or a file that is itself a test, and where a task, or a website of NEW_WEBSITES, is trained on.
+    `tests`: the data set whose test splits count; None: the one that is trained on, if it has splits. Raises InputError
+    for a split or a file that is itself a test, and where a task, or a website of NEW_WEBSITES, is trained on.
     """
     if train.name != "train":
         raise InputError("split", "train, as the others are for tests", train.name)

@@ -1,4 +1,5 @@
-"""The cycles of `improve`: everything is a run of `evaluate`, a training of `finetune`, or a file of dialogues, each kept in its folder.
+"""The cycles of `improve`: everything is a run of `evaluate`, a training of `finetune`, or a file of dialogues,
+each kept in its folder.
 
 A killed `improve` is called again: what is finished is found, and what is not is resumed by its own part.
 """
@@ -61,8 +62,8 @@ from seeact_offline.trajectories.judge_runs import judge
 from seeact_offline.web_agents.web_loop import read_thoughts
 
 JUDGE, SHOWN = "strict", "3"
-"""The rules and prompts of the judge, and the number of last screenshots: OpenWebVoyager's, but for its rule that a task without an answer has
-failed, as recorded steps have none."""
+"""The rules and prompts of the judge, and the number of last screenshots: OpenWebVoyager's, but for its rule that a
+task without an answer has failed, as recorded steps have none."""
 RESULTS, REPORT, FIGURE = "improvement.json", "report.md", "improvement.png"
 OF_TRAINING = "epochs batch learning_rate warmup weight_decay clip lora optimizer quantised seed".split()
 """Fields of the recipe that decide the weights."""
@@ -74,14 +75,15 @@ OPTIONS, ATTEMPTS, OF_EACH, AFTER_EACH = (
 )
 """Groups of options."""
 Train = Callable[[Any, Sequence[Path], Path], Any]
-"""Trains a model on files of dialogues, into a folder, and returns the trained one. Called again with the same arguments where a killed
-`improve` resumes."""
+"""Trains a model on files of dialogues, into a folder, and returns the trained one. Called again with the same
+arguments where a killed `improve` resumes."""
 ORACLE = "builtin/oracle"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImproveConfig:
-    """Everything that decides the cycles. The defaults are OpenWebVoyager's, but for the trainer's, which are for one GPU."""
+    """Everything that decides the cycles. The defaults are OpenWebVoyager's, but for the trainer's,
+    which are for one GPU."""
 
     # fmt: off
     model: Any = option(
@@ -236,8 +238,9 @@ class Improvement:
 def improve(config: ImproveConfig | None = None, *, watch: Watch | None = None, **options: Any) -> Improvement:
     """Improves an agent from its own attempts at recorded train tasks, as the command `improve` does.
 
-    `options` are fields of `ImproveConfig`, which win over `config`. Called again with the same `out`, it resumes. Raises InputError for
-    what cannot be used: test tasks among those trained on, a folder of another configuration. ModelStopped where a model or judge does not answer.
+    `options` are fields of `ImproveConfig`, which win over `config`. Called again with the same `out`, it resumes.
+    Raises InputError for what cannot be used: test tasks among those trained on, a folder of another configuration.
+    ModelStopped where a model or judge does not answer.
     """
     run = _Improving(ImproveConfig.of(config, options), watch or Watch())
     folder, manifest = RunFolder(run.out), run.manifest()
@@ -290,7 +293,8 @@ class _Improving:
         return folder == Path(model).resolve() or self.out.resolve() in folder.parents
 
     def manifest(self) -> Manifest:
-        """Names everything but the number of cycles and the splits that are asked: of those, more can be asked for later."""
+        """Names everything but the number of cycles and the splits that are asked: of those,
+        more can be asked for later."""
         config = self.config
         recipe = {name: getattr(config.recipe, name) for name in OF_TRAINING} if config.train is None else {}
         trained = config.train is None

@@ -1,4 +1,5 @@
-"""The report of `improve` for people, and its figure: attempts, test splits and differences, with intervals. Computes nothing."""
+"""The report of `improve` for people, and its figure: attempts, test splits and differences, with intervals.
+Computes nothing."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """MindAct's multi-choice questions as training data, with or without the part of the page that each is about.
 
-Every draw of elements follows from the seed, the step, the epoch and its number alone: a `random` module's generator seeded by a text
-gives the same draws on every machine. The page's markup and the rest of a question are cut separately, each at its end. A context whose
-cut loses the target is counted: such a question cannot be answered from what is left of it.
+Every draw of elements follows from the seed, the step, the epoch and its number alone: a `random` module's generator
+seeded by a text gives the same draws on every machine. The page's markup and the rest of a question are cut separately,
+each at its end. A context whose cut loses the target is counted:
+such a question cannot be answered from what is left of it.
 
 Source: Mind2Web's released training code, commit 1b7c323.
 """
@@ -313,8 +314,8 @@ def words_of(parts: Sequence[Shard], maker: MultiChoice, processes: int) -> list
 
 
 def open_multichoice(asked: FineTuning, split: Split) -> MultiChoice:
-    """The questions without a tokenizer. Raises PromptError for prompts that cannot be cut apart, and InputError for a score file that
-    lacks steps, or that is not asked for."""
+    """The questions without a tokenizer. Raises PromptError for prompts that cannot be cut apart, and InputError for a
+    score file that lacks steps, or that is not asked for."""
     recipe = asked.resolved_recipe
     pack = open_pack(asked.prompts, "mindact", variant="seq2seq")
     check_pack(pack)

@@ -1,7 +1,8 @@
-"""Training of a ranker by the published recipe: pairs of texts made once, on disk, and a training that is resumed only as it was begun.
+"""Training of a ranker by the published recipe: pairs of texts made once, on disk,
+and a training that is resumed only as it was begun.
 
-In each epoch, each step gives one random right text and five wrong ones, each drawn from all of them; a step without wrong texts gives six
-right ones. Source: Mind2Web (2306.06070; released code, src/candidate_generation at 1b7c323).
+In each epoch, each step gives one random right text and five wrong ones, each drawn from all of them; a step without
+wrong texts gives six right ones. Source: Mind2Web (2306.06070; released code, src/candidate_generation at 1b7c323).
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ from seeact_offline.training.training_rows import RowCounts, StepRows, left_out,
 OF_MACHINE = frozenset({"accumulate", "bf16", "threads"})
 """Settings that would not change the weights in exact arithmetic."""
 PADDED_TOGETHER = 8
-"""Pairs of like length that a CPU takes at once: half of a random batch of 32 would be padding. A GPU takes a batch whole."""
+"""Pairs of like length that a CPU takes at once: half of a random batch of 32 would be padding.
+A GPU takes a batch whole."""
 RESULT = "training.json"
 SECONDS = "seconds"
 """The file beside the checkpoints with the seconds of training so far."""
@@ -176,7 +178,8 @@ class PairGroup:
     def trainable(self, distinct: bool) -> PairGroup | None:
         """The group that pairs are drawn from; None where it gives none.
 
-        `distinct`: without negatives that read like a positive, whose pairs would be labelled both ways, and with at least one other.
+        `distinct`: without negatives that read like a positive, whose pairs would be labelled both ways,
+        and with at least one other.
         """
         if not distinct or not self.positives:
             return self if self.positives else None
@@ -203,10 +206,12 @@ class Pair(NamedTuple):
 
 
 class EpochPairs:
-    """A map-style data set whose pairs are drawn anew each epoch, only from the seed, the epoch and the group's position."""
+    """A map-style data set whose pairs are drawn anew each epoch, only from the seed,
+    the epoch and the group's position."""
 
     def __init__(self, groups: Groups, negatives: int, seed: int, distinct: bool = False) -> None:
-        """`negatives`: how many are drawn per group and epoch. `distinct`: none twice; a group with fewer gives all of them."""
+        """`negatives`: how many are drawn per group and epoch. `distinct`: none twice;
+        a group with fewer gives all of them."""
         self._groups, self._negatives, self._seed, self._distinct = groups, negatives, seed, distinct
         self._epoch = -1
         self.set_epoch(0)
@@ -386,7 +391,8 @@ def to_trial(step: Step) -> TrialGroup:
 
 
 def _read_trial(asked: RankerTraining, watch: Watch) -> list[TrialGroup]:
-    """Steps of a test split, spread evenly over it; none where the data has no such split or it is the one trained on."""
+    """Steps of a test split, spread evenly over it;
+    none where the data has no such split or it is the one trained on."""
     split: Split | None = None
     if canonical_split(asked.split) == "train":
         with suppress(DatasetError):
@@ -411,8 +417,9 @@ def train(
 ) -> TrainingResult:  # fmt: skip
     """Trains a checkpoint with one logit into the folder `out`, with its tokenizer, and `pair_order` in its config.
 
-    `groups`: at least one, and each as `PairGroup.trainable` leaves it. `base`: a checkpoint's folder. `checkpoint`: one of an earlier call,
-    in `out`, that the training continues from. `trial`: groups that are not trained on, whose recall is told after each epoch. Raises RankerError, and Diverged, which leaves the checkpoints.
+    `groups`: at least one, and each as `PairGroup.trainable` leaves it. `base`: a checkpoint's folder. `checkpoint`:
+    one of an earlier call, in `out`, that the training continues from. `trial`: groups that are not trained on, whose
+    recall is told after each epoch. Raises RankerError, and Diverged, which leaves the checkpoints.
     """
     started = time.monotonic()
     if checkpoint is not None:
@@ -504,8 +511,8 @@ def _make_callback(
     report: Callable[[], None],
     note_seconds: Callable[[], None],
 ) -> Any:
-    """A callback of the Trainer that draws each epoch's pairs, and reports. `report`: called after each epoch. `note_seconds`: with each
-    checkpoint. Both by the main process alone."""
+    """A callback of the Trainer that draws each epoch's pairs, and reports. `report`: called after each epoch.
+    `note_seconds`: with each checkpoint. Both by the main process alone."""
     import transformers
 
     class Callback(transformers.TrainerCallback):  # type: ignore[misc]
@@ -537,7 +544,8 @@ def _make_callback(
 
 
 def collate(pairs: Sequence[Pair], tokenizer: Any, settings: TrainingSettings, together: int) -> dict[str, Any]:
-    """A batch as `rows`: lists of `together` pairs, shortest first, each with the model's inputs and their `targets`."""
+    """A batch as `rows`: lists of `together` pairs, shortest first,
+    each with the model's inputs and their `targets`."""
     import torch
 
     ordered = sorted(pairs, key=lambda pair: len(pair.query) + len(pair.text))

@@ -1,5 +1,5 @@
-"""The recipe of a baseline that answers multi-choice questions. The defaults are those that MindAct published for FLAN-T5; for BLIP-2 none
-are published, and it takes the same.
+"""The recipe of a baseline that answers multi-choice questions. The defaults are those that MindAct published for
+FLAN-T5; for BLIP-2 none are published, and it takes the same.
 
 Source: Mind2Web (arXiv 2306.06070) and its released code, commit 1b7c323.
 """
@@ -22,11 +22,13 @@ RECIPE, MACHINE = "recipe", "machine"
 THREADS = Number(int, 1, "a whole number from 1 to 1,024", most=1024)
 """With some thousands, a system may start no more, and the first library that needs one fails."""
 TOKENS = Number(int, 2, "a whole number from 2 to 16,384", most=16_384)
-"""A T5's attention grows with the square: of a question of 16,384 tokens, a layer of FLAN-T5-base takes 13 GB for it."""
+"""A T5's attention grows with the square: of a question of 16,384 tokens,
+a layer of FLAN-T5-base takes 13 GB for it."""
 NEW_TOKENS = 50
 """Most tokens of an answer, in evaluation."""
 HARD_SHARE = 0.8
-"""Share of the draws with `hard_negatives` whose wrong elements are ranked under k. The others have the rest of the page."""
+"""Share of the draws with `hard_negatives` whose wrong elements are ranked under k.
+The others have the rest of the page."""
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -127,7 +129,8 @@ RECIPES = MappingProxyType(
 """By name. Source: as above."""
 
 SMALL: dict[str, Any] = {"draws": 4, "batch": 8, "learning_rate": 1e-3}
-"""Fields of a recipe for random weights, which need more and larger steps: 2,930 on the sample, in ten minutes on two cores."""
+"""Fields of a recipe for random weights, which need more and larger steps: 2,930 on the sample,
+in ten minutes on two cores."""
 
 
 @dataclass(frozen=True, slots=True)

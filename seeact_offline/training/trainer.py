@@ -40,7 +40,8 @@ DATA = "data"
 ON_CPU = 4
 """Questions at once on a CPU. With more, each takes longer: their attention no longer fits into caches."""
 IDENTITY = "training/recipe.json"
-"""All that the weights depend on: a training is resumed only with the same. Not beside the weights, whose settings identify the model."""
+"""All that the weights depend on: a training is resumed only with the same.
+Not beside the weights, whose settings identify the model."""
 STATE = "trainer_state.json"
 """The last file of a checkpoint that the Trainer writes."""
 RANKS = "ranks.parquet"
@@ -59,8 +60,9 @@ KEPT_CHECKPOINTS = 2
 
 
 def check_out(out: Path, identity: Mapping[str, Any], resume: bool, is_whole: bool = True) -> None:
-    """Checks that the folder is free for this training, or claimed by the same one. Without a checkpoint it may begin anew, with
-    any configuration. `is_whole`: False for the part of the identity that is known before the base is opened. Raises InputError.
+    """Checks that the folder is free for this training, or claimed by the same one. Without a checkpoint it may begin
+    anew, with any configuration. `is_whole`: False for the part of the identity that is known before the base is
+    opened. Raises InputError.
     """
     problem, checkpoint = "", last_checkpoint(out)
     if not (out / IDENTITY).exists():
@@ -136,7 +138,8 @@ def is_main_process() -> bool:
 
 @contextmanager
 def prepared_once(out: Path, is_done: Callable[[], bool]) -> Iterator[None]:
-    """Lets one process of each machine prepare a training, one machine after another, while the others wait for `is_done`.
+    """Lets one process of each machine prepare a training, one machine after another,
+    while the others wait for `is_done`.
 
     They meet at files and not at a process group, whose processes may wait no longer than some minutes for each other.
     """
@@ -150,8 +153,8 @@ def prepared_once(out: Path, is_done: Callable[[], bool]) -> Iterator[None]:
 
 
 def save_once(folder: Path, out: Path, seed: int, make: Callable[[], Iterable[Any]]) -> None:
-    """Lets one process save the parts of a base with random weights, which depend on the seed alone. `folder`: in `out`, named by all that
-    the parts are made of."""
+    """Lets one process save the parts of a base with random weights, which depend on the seed alone. `folder`: in
+    `out`, named by all that the parts are made of."""
     import torch
 
     with prepared_once(out, folder.exists):
@@ -165,8 +168,8 @@ def save_once(folder: Path, out: Path, seed: int, make: Callable[[], Iterable[An
 
 @contextmanager
 def room_to_write(out: Path, part: str = "") -> Iterator[None]:
-    """Turns a full disk, as each library puts it, into one sentence with the path; that of this part of the folder where the library
-    names none. Raises InputError."""
+    """Turns a full disk, as each library puts it, into one sentence with the path; that of this part of the folder
+    where the library names none. Raises InputError."""
     try:
         yield
     # safetensors, torch and pyarrow each have errors of their own
@@ -269,8 +272,8 @@ def save_model(
 ) -> None:
     """Saves a model in the hub's format. With LoRA: the matrices in `adapter`, and the weights with them added.
 
-    `weights`: all of the model's, where it holds only this process's share of them. `reload`: loads the base as it was before it
-    was quantised, for the matrices to be added to. `base_name`: as in `TrainedSettings`.
+    `weights`: all of the model's, where it holds only this process's share of them. `reload`: loads the base as it was
+    before it was quantised, for the matrices to be added to. `base_name`: as in `TrainedSettings`.
     """
     if not hasattr(model, "merge_and_unload"):
         model.save_pretrained(out, state_dict=weights)
@@ -298,10 +301,11 @@ def save_model(
 
 
 def save_settings(settings: TrainedSettings, out: Path) -> None:
-    """Puts the settings, and the base's tokenizer and processor, in the place of those that transformers saved with the weights.
+    """Puts the settings, and the base's tokenizer and processor,
+    in the place of those that transformers saved with the weights.
 
-    transformers 5 saves other fields than it read, of which transformers 4 makes another model or none: a T5's embeddings are always
-    tied, `rope_theta` has another name, and so has the tokenizer's class.
+    transformers 5 saves other fields than it read, of which transformers 4 makes another model or none: a T5's
+    embeddings are always tied, `rope_theta` has another name, and so has the tokenizer's class.
     """
     saved = json.loads((out / CONFIG).read_text("utf-8"))
     (out / GENERATION).unlink(missing_ok=True)
@@ -333,9 +337,11 @@ def _write_json(path: Path, content: object) -> None:
 
 
 def train_what_fits(attempt: Callable[[int | None], T], asked: FineTuning) -> T:
-    """Calls `attempt` with as many questions at once on a device as fit in its memory: with the next smaller number after each lack of it.
+    """Calls `attempt` with as many questions at once on a device as fit in its memory:
+    with the next smaller number after each lack of it.
 
-    With several processes, or a number that was given, it is called once. Raises InputError if one question does not fit.
+    With several processes, or a number that was given, it is called once.
+    Raises InputError if one question does not fit.
     """
     import torch
     from accelerate.utils.memory import find_executable_batch_size

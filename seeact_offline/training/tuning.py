@@ -153,7 +153,8 @@ def _check_options(asked: FineTuning, baseline: Baseline) -> None:
 
 
 def _tell_published(asked: FineTuning, watch: Watch) -> None:
-    """Says what a published recipe decides, and what was given in its place. Raises InputError where it is not the baseline's."""
+    """Says what a published recipe decides, and what was given in its place.
+    Raises InputError where it is not the baseline's."""
     published = asked.published_recipe()
     if published is None:
         return
@@ -256,7 +257,8 @@ def _questions(
     asked: FineTuning, opened: OpenBaseline, split: Split, held_out: frozenset[str], identity: Mapping[str, Any],
     watch: Watch,
 ) -> tuple[Any, RowCounts]:  # fmt: skip
-    """Makes the questions on disk, unless they are there. Returns their maker, and counts. Raises InputError where there are none."""
+    """Makes the questions on disk, unless they are there. Returns their maker, and counts.
+    Raises InputError where there are none."""
     with room_to_write(asked.out), prepared_once(asked.out, lambda: prepared(asked.out / DATA, identity) is not None):
         claim_out(asked.out, identity)
         maker = opened.maker(held_out, watch)

@@ -1,4 +1,5 @@
-"""The tables of `agreement`: judges against labels, their 2 x 2 tables, their repeats, and the order of agents; and its figure."""
+"""The tables of `agreement`: judges against labels, their 2 x 2 tables, their repeats, and the order of agents;
+and its figure."""
 
 from __future__ import annotations
 
@@ -226,7 +227,8 @@ def _judgement_row(ones: Sequence[Judgement]) -> tuple[object, ...]:
 
 
 def draw_agreement(found: Mapping[str, Any]) -> Drawing:
-    """`found`: `judge_agreement.Agreements` as a dictionary; a row for each judge, of agreement and of Cohen's kappa."""
+    """`found`: `judge_agreement.Agreements` as a dictionary;
+    a row for each judge, of agreement and of Cohen's kappa."""
     from matplotlib.figure import Figure
 
     judges = found["judges"]

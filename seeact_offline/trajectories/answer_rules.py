@@ -1,9 +1,10 @@
-"""Rules on answers, addresses and pictures (VisualWebArena 89f5af2 and WebArena f62e0b9, evaluation_harness). 1.0 passes, 0.0 does not.
+"""Rules on answers, addresses and pictures (VisualWebArena 89f5af2 and WebArena f62e0b9, evaluation_harness).
+1.0 passes, 0.0 does not.
 
 What cannot be scored raises Unscored: a name that is counted, never a 0.
 
-Rules on text clean `answer` and `reference` themselves. The released evaluator cleans an answer once more before all of them, so that an
-answer in two pairs of quotes loses both; `rewarding` does the same.
+Rules on text clean `answer` and `reference` themselves. The released evaluator cleans an answer once more before all of
+them, so that an answer in two pairs of quotes loses both; `rewarding` does the same.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ Entries = str | Sequence[str]
 
 
 def clean(text: str) -> str:
-    """Removes one pair of equal quotes around a text, and its capitals. A single quote alone becomes empty. Raises Unscored for no text."""
+    """Removes one pair of equal quotes around a text, and its capitals. A single quote alone becomes empty.
+    Raises Unscored for no text."""
     text = checked_text(text)
     quoted = any(text.startswith(quote) and text.endswith(quote) for quote in QUOTES)
     return (text[1:-1] if quoted else text).lower()
@@ -88,12 +90,14 @@ def exact_match_stripped(answer: str | int, reference: str) -> float:
 
 
 def must_include(answer: str, reference: Entries) -> float:
-    """Passes if each entry is in the answer: one of its words if the entry is one word, else any part of it. ` |OR| ` separates alternatives."""
+    """Passes if each entry is in the answer: one of its words if the entry is one word, else any part of it.
+    ` |OR| ` separates alternatives."""
     return float(all(any(_includes(answer, one) for one in entry.split(OR)) for entry in entries(reference)))
 
 
 def must_include_webarena(answer: str, reference: Entries) -> float:
-    """Passes if each entry is a part of the answer; an only entry of one character must be one of its words. No alternatives."""
+    """Passes if each entry is a part of the answer; an only entry of one character must be one of its words.
+    No alternatives."""
     found = entries(reference)
     return float(all(_includes_stripped(answer, one, as_word=len(found) == 1) for one in found))
 
@@ -120,7 +124,8 @@ def one_of(answer: str, reference: Entries) -> float:
 
 
 def required_values(answer: str | int, reference: Entries) -> float:
-    """Passes a whole number that fulfils each entry, such as `>= 300` or `< 5 |OR| > 9`. `<` and `>` hold for equality too."""
+    """Passes a whole number that fulfils each entry, such as `>= 300` or `< 5 |OR| > 9`.
+    `<` and `>` hold for equality too."""
     return _required(answer, reference, _RELATIONS)
 
 
@@ -197,14 +202,16 @@ PART = "GOLD in PRED"
 
 
 def url_match(address: str, reference: str, note: str | None = None) -> float:
-    """Passes an address that equals any reference (`EXACT`, the default), or holds one (`GOLD in PRED`); ` |OR| ` separates references.
+    """Passes an address that equals any reference (`EXACT`, the default), or holds one (`GOLD in PRED`);
+    ` |OR| ` separates references.
 
-    `localhost` counts as 127.0.0.1, one slash at the end as none; the order of the query counts. Raises Unscored for another note, and for no text.
+    `localhost` counts as 127.0.0.1, one slash at the end as none; the order of the query counts.
+    Raises Unscored for another note, and for no text.
 
     >>> url_match("http://localhost:7770/cart/", "http://127.0.0.1:7770/cart")
     1.0
-    >>> url_match("http://shop/cart?page=2", "http://shop/cart"), url_match("http://shop/cart?page=2", "/cart", "GOLD in PRED")
-    (0.0, 1.0)
+    >>> url_match("http://shop/cart?page=2", "http://shop/cart"), url_match("http://shop/cart?page=2", "/cart",
+    "GOLD in PRED") (0.0, 1.0)
     """
     page, wanted = _cleaned(address), [_cleaned(one) for one in checked_text(reference).split(OR)]
     note = EXACT if note is None else note
@@ -216,10 +223,11 @@ def url_match(address: str, reference: str, note: str | None = None) -> float:
 
 
 def url_match_by_parts(address: str, reference: str, note: str | None = None) -> float:
-    """Passes an address whose host and path hold those of any reference, and which has one of the references' values of each query key.
+    """Passes an address whose host and path hold those of any reference,
+    and which has one of the references' values of each query key.
 
-    WebArena's way; the values of all references count together. Slashes at the end of a whole address count as none, those before its query
-    count. Raises Unscored for a note other than `GOLD in PRED`, the default.
+    WebArena's way; the values of all references count together. Slashes at the end of a whole address count as none,
+    those before its query count. Raises Unscored for a note other than `GOLD in PRED`, the default.
     """
     if note not in (None, PART):
         raise Unscored("bad_task", f"expected url_note {PART}, got {note!r:.60}")
@@ -248,8 +256,8 @@ def _parts(address: str) -> tuple[str, dict[str, list[str]]]:
 
 # --- a model's opinion (VisualWebArena, helper_functions.py:556-611) ---
 
-# The released prompts were written for gpt-4-1106-preview at temperature 0; these say the same in our words. Figures by another model or
-# wording are no figures of the paper.
+# The released prompts were written for gpt-4-1106-preview at temperature 0; these say the same in our words. Figures by
+# another model or wording are no figures of the paper.
 
 Ask = Callable[[tuple[Message, ...]], str]
 """Sends messages to a model and returns the text of its reply. Raises CallError."""
@@ -279,7 +287,8 @@ def ua_match(answer: str, reference: str, intent: str, ask: Ask) -> float:
 
 
 def read_fuzzy(reply: str) -> float:
-    """The verdict of a reply: `incorrect` or `partially correct` fail, wherever they stand; then `correct` passes. Raises Unscored."""
+    """The verdict of a reply: `incorrect` or `partially correct` fail, wherever they stand;
+    then `correct` passes. Raises Unscored."""
     return _verdict(reply, ("partially correct", "incorrect"), "correct")
 
 
@@ -316,10 +325,11 @@ AskPicture = Callable[[str, bytes], str]
 
 
 def ssim(first: bytes, second: bytes) -> float:
-    """Mean structural similarity of two picture files, at most 1: both enlarged to the larger width and height (Lanczos), in grey.
+    """Mean structural similarity of two picture files, at most 1:
+    both enlarged to the larger width and height (Lanczos), in grey.
 
-    Wang et al. 2004 by scikit-image with its defaults, as in the released code. Needs the extra `rewards`. Raises Unscored `missing_picture` for a file that
-    is no picture, or a pair that is too small or too large.
+    Wang et al. 2004 by scikit-image with its defaults, as in the released code. Needs the extra `rewards`. Raises
+    Unscored `missing_picture` for a file that is no picture, or a pair that is too small or too large.
     """
     from skimage.metrics import structural_similarity
 

@@ -1,7 +1,8 @@
-"""Dialogues that an agent is trained on, as OpenWebVoyager's files have them: one JSONL line an action, pictures in files beside.
+"""Dialogues that an agent is trained on, as OpenWebVoyager's files have them: one JSONL line an action,
+pictures in files beside.
 
-`<image>` in a text is the place of a picture. Texts of pages that spell it out are made harmless when they are written, and a reader
-puts each picture behind the text that it belongs to, as models are asked.
+`<image>` in a text is the place of a picture. Texts of pages that spell it out are made harmless when they are written,
+and a reader puts each picture behind the text that it belongs to, as models are asked.
 
 Source: MinorJerry/OpenWebVoyager e907cef: WebVoyager/convert_trajectories_to_json.py.
 """
@@ -151,8 +152,8 @@ def _write(path: Path, lines: Iterable[DialogueLine]) -> None:
 
 
 def read_dialogues(path: Path, argument: str = "dialogues") -> Iterator[DialogueLine]:
-    """Yields the lines of a file in order. Raises InputError for `argument`: one that is no dialogue ending with a reply, or whose pictures
-    and their places differ in number."""
+    """Yields the lines of a file in order. Raises InputError for `argument`: one that is no dialogue ending with a
+    reply, or whose pictures and their places differ in number."""
     for line, where in read_rows(argument, path, DialogueLine):
         places = [one.value.count(IMAGE) for one in line.conversations]
         if not line.conversations or line.conversations[-1].by != "gpt":

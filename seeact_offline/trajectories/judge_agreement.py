@@ -1,8 +1,8 @@
 """Agreement of a judge's verdicts with labels: shares, kappas, flips between repeats, and the order of agents.
 
-All intervals are over tasks: several agents' trajectories of one task are alike, and so are repeats of one verdict. Shares have the
-intervals of `scoring.inference.interval`; kappas and rank correlations have percentile intervals of resampled tasks. Repeats of a verdict
-are pooled: each is compared with the label.
+All intervals are over tasks: several agents' trajectories of one task are alike, and so are repeats of one verdict.
+Shares have the intervals of `scoring.inference.interval`; kappas and rank correlations have percentile intervals of
+resampled tasks. Repeats of a verdict are pooled: each is compared with the label.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from seeact_offline.trajectories.judgements import NO_ANSWER, Judgement, by_judg
 
 NoVerdict = Literal["left-out", "failure"]
 NO_VERDICT: tuple[NoVerdict, ...] = ("left-out", "failure")
-"""Policies for a judgement that ended without a verdict: it is left out of the figures and counted, or it counts as `not a success`."""
+"""Policies for a judgement that ended without a verdict: it is left out of the figures and counted,
+or it counts as `not a success`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,8 @@ class Agreements:
     """Trajectories with a label that counts."""
     n_people: int
     people_kappa: Figure | None
-    """Fleiss', of the labels of several people, over the trajectories that the usual number of them has labelled; None for one each."""
+    """Fleiss', of the labels of several people, over the trajectories that the usual number of them has labelled;
+    None for one each."""
     n_split: int
     """Trajectories left out because people are split evenly."""
     sources: tuple[str, ...]
@@ -146,9 +148,10 @@ def agreements(
 ) -> Agreements:
     """Compares each judge (rules, model and k) with the labels.
 
-    Several labels of a trajectory count by their majority; it is left out where they are split evenly. `no_verdict`: see NO_VERDICT.
-    Raises InputError where no trajectory has both, where a trajectory has two tasks, and where no verdict is a model's, as no trajectory
-    has an answer.
+    Several labels of a trajectory count by their majority; it is left out where they are split evenly.
+    `no_verdict`: see NO_VERDICT.
+    Raises InputError where no trajectory has both, where a trajectory has two tasks,
+    and where no verdict is a model's, as no trajectory has an answer.
     """
     if verdicts and all(one.outcome == NO_ANSWER for one in verdicts):
         got = "only trajectories without an answer, about which no model was asked"
@@ -263,8 +266,8 @@ class _Comparison:
         return share_of([(pair.task, float(is_counted(pair))) for pair in pairs], self.seed)
 
     def _kappa(self, pairs: Sequence[LabelledVerdict]) -> Figure | None:
-        """Columns as `kappa_of_sums` has them: the verdicts, those that agree, none of their own, then of success and failure how often
-        judge and labels say it."""
+        """Columns as `kappa_of_sums` has them: the verdicts, those that agree, none of their own, then of success and
+        failure how often judge and labels say it."""
         rows = [(1, pair.said == pair.label, 0, pair.said, pair.label, not pair.said, not pair.label) for pair in pairs]
         sums = _sums([pair.task for pair in pairs], rows)
         return _resampled_figure(sums, lambda some: kappa_of_sums(some, 1), len(pairs), self.seed)
@@ -327,7 +330,8 @@ def _sums(tasks: Sequence[str], rows: Sequence[Sequence[float]]) -> np.ndarray:
 
 
 def _resampled_figure(sums: np.ndarray, figure: Callable[[np.ndarray], np.ndarray], n: int, seed: int) -> Figure | None:
-    """A figure of sums over tasks that depends on their ratios alone, and its percentile interval; None where it has no value."""
+    """A figure of sums over tasks that depends on their ratios alone, and its percentile interval;
+    None where it has no value."""
     if not len(sums):
         return None
     value = figure(sums.sum(axis=0)[None])[0]
@@ -398,7 +402,8 @@ def _rates(sums: np.ndarray, width: int) -> _Rates:
 
 
 def kendall_tau(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Kendall's tau-b of each row of two arrays of shape (n, agents); NaN where a row ranks all alike. Agents with a NaN are left out.
+    """Kendall's tau-b of each row of two arrays of shape (n, agents); NaN where a row ranks all alike.
+    Agents with a NaN are left out.
 
     Source: Kendall, Biometrika 33 (1945), 239-251.
     """
@@ -418,8 +423,8 @@ def kendall_tau(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 # --- several judges of the same trajectories ---
 
-# Only trajectories that have a label and a verdict of every judge are counted, so that a difference between two rows is a difference of
-# judges. A judge's repeats count by their majority.
+# Only trajectories that have a label and a verdict of every judge are counted, so that a difference between two rows is
+# a difference of judges. A judge's repeats count by their majority.
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,7 +441,8 @@ class PanelRow:
     places: Mapping[str, int]
     """Agent -> 1 and the number of agents with a higher rate of success; agents of equal rates share a place."""
     tau: Figure | None
-    """Kendall's tau-b of the order of agents with that by labels; None for the labels, and where one ranks all alike."""
+    """Kendall's tau-b of the order of agents with that by labels;
+    None for the labels, and where one ranks all alike."""
     cost_per_verdict: float | None
     """USD; None where a price is not known, or nothing was asked."""
 
@@ -469,7 +475,8 @@ class Panel:
 def judge_panel(
     verdicts: Sequence[Judgement], labels: Sequence[Judgement], *, no_verdict: NoVerdict = "left-out", seed: int = 0
 ) -> Panel | None:
-    """None for fewer than two judges (rules, model and k) with a verdict on a labelled trajectory, and where no trajectory is judged by all.
+    """None for fewer than two judges (rules, model and k) with a verdict on a labelled trajectory,
+    and where no trajectory is judged by all.
 
     Arguments as for `agreements`.
     """

@@ -1,4 +1,5 @@
-"""Trajectories judged by a model, in a folder: the same loop, store of replies, budget and locks as a run over steps."""
+"""Trajectories judged by a model, in a folder: the same loop, store of replies,
+budget and locks as a run over steps."""
 
 from __future__ import annotations
 
@@ -91,9 +92,10 @@ def judge(
 ) -> JudgedFolder:
     """Asks a model whether trajectories have done their tasks, as the command `judge` does.
 
-    `source`: a folder of trajectories, a run of `eval`, or a data set whose recorded tasks are judged. `k`: numbers of last screenshots, or
-    `all`; empty for the judge's own. `constructed`: right trajectories and their damaged copies are judged. `config`: model, prompts, split,
-    limit and sample, cost and `out`. A folder that holds verdicts is resumed. Raises InputError for what cannot be used.
+    `source`: a folder of trajectories, a run of `eval`, or a data set whose recorded tasks are judged. `k`: numbers of
+    last screenshots, or `all`; empty for the judge's own. `constructed`: right trajectories and their damaged copies
+    are judged. `config`: model, prompts, split, limit and sample, cost and `out`. A folder that holds verdicts is
+    resumed. Raises InputError for what cannot be used.
     """
     config, watch = config or EvalConfig(), watch or Watch()
     if judge not in JUDGES:

@@ -119,11 +119,11 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def read_judgements(path: Path, argument: Literal["verdicts", "labels"]) -> list[Judgement]:
-    """Reads verdicts or labels from a JSONL or CSV file, from the folder of `judge`, from what another program has stored
-    (`stored_verdicts`), or from trajectories that hold them.
+    """Reads verdicts or labels from a JSONL or CSV file, from the folder of `judge`, from what another program has
+    stored (`stored_verdicts`), or from trajectories that hold them.
 
-    Trajectories hold verdicts of models, and labels of all others. The last of several rows of the same trajectory, judge, model, k and
-    repeat counts. Raises InputError about `argument` that names the line.
+    Trajectories hold verdicts of models, and labels of all others. The last of several rows of the same trajectory,
+    judge, model, k and repeat counts. Raises InputError about `argument` that names the line.
     """
     if path.is_dir():
         own = path / (VERDICTS if argument == "verdicts" else LABELS)
@@ -345,8 +345,8 @@ class LaterVerdict:
 
 
 def later_verdicts(folder: Path, judged: Path | None = None) -> dict[str, LaterVerdict]:
-    """Trajectory -> verdict, of `judged`, a folder of `judge`, and of people, who count for more. Several people count by their majority; an
-    even split is no verdict. Raises InputError about `verdict`."""
+    """Trajectory -> verdict, of `judged`, a folder of `judge`, and of people, who count for more. Several people count
+    by their majority; an even split is no verdict. Raises InputError about `verdict`."""
     verdicts = {} if judged is None else verdicts_of_judge(judged)
     if (folder / PEOPLE).is_file() and (folder / PEOPLE).stat().st_size:
         people = labels_by_person(read_judgements(folder / PEOPLE, "labels"))
@@ -355,8 +355,8 @@ def later_verdicts(folder: Path, judged: Path | None = None) -> dict[str, LaterV
 
 
 def verdicts_of_judge(judged: Path) -> dict[str, LaterVerdict]:
-    """The verdicts of a folder of `judge`, repeats by their majority. Raises InputError about `verdict` for several judges, and for a folder
-    that cannot be read."""
+    """The verdicts of a folder of `judge`, repeats by their majority. Raises InputError about `verdict` for several
+    judges, and for a folder that cannot be read."""
     try:
         judges = by_judge(read_judgements(judged, "verdicts"))
     except InputError as error:

@@ -1,10 +1,12 @@
 """Judges: what a model is asked about a trajectory, and what its replies decide. The wording is a prompt pack's.
 
-`webvoyager` and `openwebvoyager` do as the released code does (MinorJerry/WebVoyager at 5a78967, evaluation/auto_eval.py;
-MinorJerry/OpenWebVoyager at e907cef, exploration_feedback.py), and so do `agenttrek` and `autonomouseval`, which users know by their release
-in OSU-NLP-Group/Online-Mind2Web (at ccdeb0d, src/methods/agenttrek_eval.py and automomous_eval.py). `strict` sees the actions too and needs
-no answer. `webjudge` asks in three steps, as Online-Mind2Web's WebJudge (arXiv 2504.01382, section 4): points that must hold, the relevance of each
-screenshot, verdict. `webjudge-keypoints` asks for a verdict on each point, as appendix B.1 there, of which no code is released.
+`webvoyager` and `openwebvoyager` do as the released code does (MinorJerry/WebVoyager at 5a78967,
+evaluation/auto_eval.py; MinorJerry/OpenWebVoyager at e907cef, exploration_feedback.py), and so do `agenttrek` and
+`autonomouseval`, which users know by their release in OSU-NLP-Group/Online-Mind2Web (at ccdeb0d,
+src/methods/agenttrek_eval.py and automomous_eval.py). `strict` sees the actions too and needs no answer. `webjudge`
+asks in three steps, as Online-Mind2Web's WebJudge (arXiv 2504.01382, section 4): points that must hold, the relevance
+of each screenshot, verdict. `webjudge-keypoints` asks for a verdict on each point, as appendix B.1 there,
+of which no code is released.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from seeact_offline.trajectories.trajectory import Trajectory
 from seeact_offline.trajectories.verdict_rules import read_points, read_verdict
 
 Call = Callable[[tuple[Message, ...]], Awaitable[str]]
-"""Asks the model: messages -> the text of its reply. Raises CallError, and RowError for a picture that cannot be read."""
+"""Asks the model: messages -> the text of its reply.
+Raises CallError, and RowError for a picture that cannot be read."""
 RELEVANT = 3
 """Least score, of 1 to 5, of a screenshot that `webjudge` shows for its verdict."""
 _SCORE = re.compile(
@@ -30,7 +33,8 @@ _SCORE = re.compile(
     r"score\s{0,3}(?:\([^()\n]{1,30}\))?(?P<stated>[\s*_`\"]{0,6}[:：])?\W{0,12}(?:(?:is|of)\b\W{1,6})?(?P<score>[1-5])(?:\.[0-9]+)?(?![0-9])",
     re.IGNORECASE | re.MULTILINE,
 )
-"""A score such as `Score: 4`, `**Score:** **4**.` and `Score (1-5): 4`; of 4.5 and of 4-5 the first number counts. `own`: it begins its line."""
+"""A score such as `Score: 4`, `**Score:** **4**.` and `Score (1-5): 4`;
+of 4.5 and of 4-5 the first number counts. `own`: it begins its line."""
 _NO_ANSWER = "(none)"
 
 
@@ -45,7 +49,8 @@ class Case:
     """Pixels of the longest side of a picture sent."""
 
     def pictures(self) -> tuple[Picture, ...]:
-        """Opens the last screenshots, oldest first. Raises RowError for one that cannot be read, and where there is none."""
+        """Opens the last screenshots, oldest first.
+        Raises RowError for one that cannot be read, and where there is none."""
         shots = self.trajectory.screenshots
         if not shots:
             raise RowError("no_screenshot", "the trajectory has no screenshot")
@@ -59,7 +64,8 @@ class Case:
 
     @property
     def thoughts_and_actions(self) -> str:
-        """Each action behind the thought that led to it, numbered, with an empty line between two; empty lines within become a blank."""
+        """Each action behind the thought that led to it, numbered, with an empty line between two;
+        empty lines within become a blank."""
         acted = [step for step in self.trajectory.steps if step.action]
         texts = [(step.thought.replace("\n\n", " "), step.action.replace("\n\n", " ")) for step in acted]
         told = [f"Thought {n}: {thought}\nAction {n}: {action}" for n, (thought, action) in enumerate(texts, 1)]
@@ -98,8 +104,9 @@ class Judge:
 
 
 def _answer(trajectory: Trajectory, marks: str) -> str | None:
-    """The text of the ANSWER that ends the trajectory, looked for in the whole last message as the released code does (auto_eval.py:55-62),
-    or the answer of one in another language; None for no answer. Raises ValueError for an ANSWER without a text."""
+    """The text of the ANSWER that ends the trajectory, looked for in the whole last message as the released code does
+    (auto_eval.py:55-62), or the answer of one in another language; None for no answer.
+    Raises ValueError for an ANSWER without a text."""
     last = next((step for step in reversed(trajectory.steps) if step.action or step.reply), None)
     message = "" if last is None else last.reply or last.told
     if "Action: ANSWER" not in message:
@@ -111,8 +118,8 @@ def _answer(trajectory: Trajectory, marks: str) -> str | None:
 
 
 def _by_answer(judge: str, marks: str, states_k: bool) -> Callable[[Case, Mapping[str, str], Call], Awaitable[Ruling]]:
-    """`marks`: characters that may stand between ANSWER and its text. `states_k`: the number asked for is stated, even where there are fewer
-    screenshots."""
+    """`marks`: characters that may stand between ANSWER and its text. `states_k`: the number asked for is stated, even
+    where there are fewer screenshots."""
 
     async def decide(case: Case, texts: Mapping[str, str], call: Call) -> Ruling:
         try:
@@ -139,8 +146,8 @@ async def _strict(case: Case, texts: Mapping[str, str], call: Call) -> Ruling:
 async def _ask(
     judge: str, stem: str, case: Case, texts: Mapping[str, str], values: Mapping[str, str], call: Call
 ) -> Ruling:
-    """Text, screenshots and closing question as one message of the user. The text states the number of screenshots that are shown, unless
-    `values` has one."""
+    """Text, screenshots and closing question as one message of the user. The text states the number of screenshots that
+    are shown, unless `values` has one."""
     pictures = await asyncio.to_thread(case.pictures)
     system, turn1, turn2 = (texts[f"{stem}.{turn}.txt"] for turn in ("system", "turn1", "turn2"))
     shown = _with_pictures(fill(turn1, {"count": str(len(pictures)), **values}), pictures)

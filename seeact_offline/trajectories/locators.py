@@ -1,8 +1,9 @@
 """Applies a task's locator to a stored page.
 
-The whole page and `func:get_query_text(__page__, 'css')`, also as `_lowercase`, are read here. JavaScript is run by the recorder's Chromium,
-as the released code has it run: `document.`, `[...document.` and `lambda:`. All others raise Unscored `unsupported_locator`, as JavaScript
-does where there is no browser, and where it asks for what a stored page does not hold.
+The whole page and `func:get_query_text(__page__, 'css')`, also as `_lowercase`, are read here. JavaScript is run by the
+recorder's Chromium, as the released code has it run: `document.`, `[...document.` and `lambda:`. All others raise
+Unscored `unsupported_locator`, as JavaScript does where there is no browser,
+and where it asks for what a stored page does not hold.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ class StoredPage:
 
     @cached_property
     def tree(self) -> lxml_html.HtmlElement | None:
-        """The parsed page; None for a page without an element. Raises Unscored `no_state` for a page that is too large."""
+        """The parsed page; None for a page without an element.
+        Raises Unscored `no_state` for a page that is too large."""
         from lxml import etree, html
 
         self.check_size()
@@ -83,7 +85,8 @@ class StoredPage:
             raise Unscored("no_state", f"the page at {self.address:.60} is too large")
 
     def evaluate(self, code: str) -> Any:
-        """The value of an expression of JavaScript, or FAILED. Raises Unscored. Needs a browser and the extra `record`."""
+        """The value of an expression of JavaScript, or FAILED. Raises Unscored.
+        Needs a browser and the extra `record`."""
         if code not in self._values:
             self._values[code] = BROWSER.evaluate(self, code)
         return self._values[code]
@@ -118,7 +121,8 @@ def _add_bodies(table: Any) -> None:
 
 
 def locate(page: StoredPage, locator: str) -> str | None:
-    """The text that a locator finds, as the released code passes it on; None where it says that the page is wrong. Raises Unscored."""
+    """The text that a locator finds, as the released code passes it on;
+    None where it says that the page is wrong. Raises Unscored."""
     if not locator.strip():
         return page.html
     if query := _QUERY.fullmatch(locator):

@@ -23,7 +23,8 @@ CHECK = "check"
 
 
 def recorded_trajectories(steps: Iterable[Step]) -> Iterator[Trajectory]:
-    """Yields the tasks of steps that are in order of task. The verdict `check` says whether the task's conditions hold on its last page."""
+    """Yields the tasks of steps that are in order of task.
+    The verdict `check` says whether the task's conditions hold on its last page."""
     for _, task in groupby(steps, key=lambda step: step.annotation_id):
         yield recorded_trajectory(list(task))
 
@@ -69,8 +70,8 @@ def _address(step: Step, faults: list[Fault]) -> str | None:
 
 # --- labels by construction ---
 
-# Trajectories that are wrong because of what was done to a right one say how well a judge spots such damage, no more. Every rule leaves out
-# the pages after the altered action, as they were never seen.
+# Trajectories that are wrong because of what was done to a right one say how well a judge spots such damage, no more.
+# Every rule leaves out the pages after the altered action, as they were never seen.
 
 CONSTRUCTED = "constructed"
 """The name of labels by construction, among verdicts and in reports."""
@@ -81,7 +82,8 @@ _TARGET = re.compile(r"(?P<target>.*\S)(?P<after> *-> *(?:CLICK|TYPE|SELECT|HOVE
 
 
 def constructed_trajectories(trajectories: Sequence[Trajectory], seed: int = 0) -> Iterator[Trajectory]:
-    """Yields each right trajectory with a constructed label, then its damaged copies, one by each rule of DAMAGES that can be applied.
+    """Yields each right trajectory with a constructed label, then its damaged copies,
+    one by each rule of DAMAGES that can be applied.
 
     Right is a trajectory of which no verdict says otherwise. A rule that would change nothing is left out.
     Choices depend on the trajectory's id and the seed, never on the order of the trajectories.
@@ -157,7 +159,8 @@ DAMAGES: Mapping[str, Callable[[Trajectory, Sequence[Trajectory], random.Random]
     "value_exchanged": _value_exchanged,
     "other_task": _other_task,
 }
-"""Rule -> its function from a right trajectory, all trajectories and a source of chance; None where it cannot be applied."""
+"""Rule -> its function from a right trajectory, all trajectories and a source of chance;
+None where it cannot be applied."""
 
 
 # --- what a model would have done, up to its first step that is not as recorded ---
@@ -170,8 +173,8 @@ DETAILS = {True: "as recorded", False: "a step is not as recorded", None: "a ste
 def run_trajectories(run: Path) -> Iterator[Trajectory]:
     """Yields a trajectory for each task whose steps are all scored.
 
-    After the first wrong step nobody knows what would have come, so the pages end there. Raises InputError for a run of other rows than
-    its data set has now, and for one without scores.
+    After the first wrong step nobody knows what would have come, so the pages end there. Raises InputError for a run of
+    other rows than its data set has now, and for one without scores.
     """
     settings, known, scores = read_manifest(run).settings, RunFolder(run).load(), read_steps(run)
     split = open_split(settings["dataset"], settings["split"], limit=settings.get("limit"), tasks=settings.get("tasks"))

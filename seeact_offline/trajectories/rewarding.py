@@ -104,8 +104,8 @@ def reward_files(
 ) -> Rewards:
     """Scores the tasks of a task file under every rule set.
 
-    `answers`: JSONL with `task_id` and `answer`, and perhaps `address`. `states`: a folder with `TASK_ID/state.json`. `sites`: name ->
-    address, which replaces `__NAME__` in the task file. Raises InputError.
+    `answers`: JSONL with `task_id` and `answer`, and perhaps `address`. `states`: a folder with `TASK_ID/state.json`.
+    `sites`: name -> address, which replaces `__NAME__` in the task file. Raises InputError.
     """
     tasks = list(read_tasks("config", config, sites))
     said = _answers(answers, {str(task.task_id) for task in tasks})
@@ -145,7 +145,8 @@ def _answers(path: Path, tasks: set[str]) -> dict[str, _AnswerLine]:
 
 
 def _state(task: RewardTask, line: _AnswerLine | None, states: Path | None, references: Path) -> TaskState | None:
-    """The stored state, or what the line of answers says of it; None for neither. Raises InputError for `states` that is no folder."""
+    """The stored state, or what the line of answers says of it; None for neither.
+    Raises InputError for `states` that is no folder."""
     name, state = str(task.task_id), None
     if states is not None:
         if not states.is_dir():
@@ -174,7 +175,8 @@ def _rate(part: int, whole: int) -> str:
 
 @contextmanager
 def _asking(model: Model | None) -> Iterator[Callable[[str], Ask] | None]:
-    """Yields task -> the function that asks the model about it, for any thread: the model lives in a loop of its own."""
+    """Yields task -> the function that asks the model about it, for any thread:
+    the model lives in a loop of its own."""
     if model is None:
         yield None
         return
@@ -271,8 +273,9 @@ def reward(
 ) -> TaskReward:
     """Scores one finished task.
 
-    `answer`: the final response, empty for an agent that stopped without one; None where it is not known. `state`: the state after the
-    last action. `ask`: a model, for parts that need one. Raises only what must stop the run, such as a spent budget.
+    `answer`: the final response, empty for an agent that stopped without one; None where it is not known. `state`: the
+    state after the last action. `ask`: a model, for parts that need one.
+    Raises only what must stop the run, such as a spent budget.
     """
     ask, wanted = ask or _no_model, task.eval
 

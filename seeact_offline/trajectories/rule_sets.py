@@ -121,7 +121,8 @@ class RuleSet:
         return getattr(self, name)  # type: ignore[no-any-return]
 
     def string_match(self, answer: str, references: Mapping[str, Any], intent: str, note: str, ask: Ask) -> float:
-        """The product of all rules on an answer, in the order of the task file. `note`: the reason of an unachievable task.
+        """The product of all rules on an answer, in the order of the task file.
+        `note`: the reason of an unachievable task.
 
         Raises Unscored, and what `ask` raises.
         """
@@ -158,7 +159,8 @@ class RuleSet:
         return score and score * (exact or self.ua_match(answer, note, intent, ask))
 
     def program_html(self, state: TaskState, targets: Sequence[Mapping[str, Any]], ask: Ask) -> float:
-        """The product over all targets of what their locators find on stored pages. Raises Unscored, and what `ask` raises."""
+        """The product over all targets of what their locators find on stored pages.
+        Raises Unscored, and what `ask` raises."""
         return product([lambda target=target: self._target(state, target, ask) for target in targets])  # type: ignore[misc]
 
     def _target(self, state: TaskState, given: Mapping[str, Any], ask: Ask) -> float:
@@ -192,7 +194,8 @@ class RuleSet:
         return self[rule](content, wanted)
 
     def page_image_query(self, state: TaskState, queries: Sequence[Mapping[str, Any]], ask: Ask) -> float:
-        """Scores queries about the pictures of stored pages. A page without a picture fails. Raises Unscored, and what `ask` raises."""
+        """Scores queries about the pictures of stored pages. A page without a picture fails.
+        Raises Unscored, and what `ask` raises."""
         scores: list[float] = []
         for query in (_typed(one, PictureQuery) for one in queries):
             pictures = _pictures(state, query)
@@ -205,7 +208,8 @@ class RuleSet:
 
 
 def product(parts: Sequence[Callable[[], float]]) -> float:
-    """The product of parts: 0 if any is 0, whatever the others. Raises the first part's Unscored where the others leave it open."""
+    """The product of parts: 0 if any is 0, whatever the others.
+    Raises the first part's Unscored where the others leave it open."""
     problem: Unscored | None = None
     for part in parts:
         try:
@@ -248,7 +252,8 @@ def _picture_query(state: TaskState, query: PictureQuery, pictures: Sequence[byt
 
 
 def _listed(value: Any) -> Sequence[str]:
-    """References that a task file gives as a list. Raises Unscored `bad_task`, also for a text, at which the released code stops."""
+    """References that a task file gives as a list.
+    Raises Unscored `bad_task`, also for a text, at which the released code stops."""
     if isinstance(value, str):
         raise Unscored("bad_task", f"expected a list of texts, got {value!r:.60}")
     return entries(value)

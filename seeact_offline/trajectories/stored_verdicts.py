@@ -1,8 +1,8 @@
-"""Verdicts that other programs have stored: Online-Mind2Web's results of automatic judges and people's labels, and AgentRewardBench's
-judgments. Each is read by the rules of the program that wrote it.
+"""Verdicts that other programs have stored: Online-Mind2Web's results of automatic judges and people's labels, and
+AgentRewardBench's judgments. Each is read by the rules of the program that wrote it.
 
-Sources: OSU-NLP-Group/Online-Mind2Web ccdeb0d, src/run.py, and its data/evaluation_results; McGill-NLP/agent-reward-bench 66d795f,
-scripts/run_judge.py, scripts/score_judgments.py and agent_reward_bench/judge.
+Sources: OSU-NLP-Group/Online-Mind2Web ccdeb0d, src/run.py, and its data/evaluation_results;
+McGill-NLP/agent-reward-bench 66d795f, scripts/run_judge.py, scripts/score_judgments.py and agent_reward_bench/judge.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ def results_row(line: str, path: Path) -> StoredVerdict:
 
 
 def people_rows(text: str) -> Iterator[StoredVerdict]:
-    """People's labels, of a list with an entry a task, whose names ending in PERSON begin with an agent's. Raises FormatError."""
+    """People's labels, of a list with an entry a task, whose names ending in PERSON begin with an agent's.
+    Raises FormatError."""
     for number, entry in enumerate(read_json(text)):
         task = entry.get("task_id") if isinstance(entry, dict) else None
         if not isinstance(task, str) or not task:
@@ -141,7 +142,8 @@ FUNCTIONAL = "functional"
 
 
 def judgment_rows(folder: Path) -> list[StoredVerdict]:
-    """The verdicts of a folder of judgments, `BENCHMARK/AGENT/JUDGE/TASK.json`, in order of path; a file that cannot be read has none."""
+    """The verdicts of a folder of judgments, `BENCHMARK/AGENT/JUDGE/TASK.json`, in order of path;
+    a file that cannot be read has none."""
     rows = list(_judgments(folder))
     # a failed call does not name its model
     models = {row.judge: row.model for row in rows if row.model}
@@ -188,8 +190,9 @@ def is_judgments(folder: Path) -> bool:
 
 
 def judgment_verdict(reply: str, judge: str) -> bool | None:
-    """The verdict of a stored reply: of `aer` and `aerv` the word behind the last line's `Status:`, of `nnetnav` a reward of ENOUGH or more
-    behind the first `Reward:`, of others the word inside of `<success>`, or else as WebJudge's is read."""
+    """The verdict of a stored reply: of `aer` and `aerv` the word behind the last line's `Status:`, of `nnetnav` a
+    reward of ENOUGH or more behind the first `Reward:`, of others the word inside of `<success>`,
+    or else as WebJudge's is read."""
     if judge == "nnetnav":
         reward = reply.partition("Reward:")[2].strip()
         return int(reward) >= ENOUGH if reward.isascii() and reward.isdecimal() and len(reward) < 10 else None

@@ -65,8 +65,8 @@ class Trajectory:
     """The agent that acted; empty where it is not known."""
     website: str = ""
     constructed: str = ""
-    """The rule by which it was made from a real one (`recorded_tasks.DAMAGES`), `none` for a copy that was only labelled; empty for a
-    real one. Reports name it."""
+    """The rule by which it was made from a real one (`recorded_tasks.DAMAGES`), `none` for a copy that was only
+    labelled; empty for a real one. Reports name it."""
     faults: tuple[Fault, ...] = ()
     """Faults of its files; a trajectory with faults is not judged, but counted."""
 

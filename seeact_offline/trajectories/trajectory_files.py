@@ -1,4 +1,5 @@
-"""Trajectories as files: a folder of `trajectories.jsonl` and `pictures/`, written and read one trajectory at a time."""
+"""Trajectories as files: a folder of `trajectories.jsonl` and `pictures/`,
+written and read one trajectory at a time."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ class _Line(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def write_trajectories(folder: Path, trajectories: Iterable[Trajectory]) -> int:
-    """Writes trajectories to a folder in order, equal pictures once; returns their number. A picture that cannot be read becomes a fault."""
+    """Writes trajectories to a folder in order, equal pictures once; returns their number.
+    A picture that cannot be read becomes a fault."""
     (folder / PICTURES).mkdir(parents=True, exist_ok=True)
 
     def write(draft: Path) -> int:
@@ -66,8 +68,8 @@ def write_trajectories(folder: Path, trajectories: Iterable[Trajectory]) -> int:
 
 
 def read_trajectories(folder: Path) -> Iterator[Trajectory]:
-    """Yields the trajectories of a folder in order, with people's verdicts on them. Raises InputError for a line that is not a trajectory, and
-    for an id that comes twice."""
+    """Yields the trajectories of a folder in order, with people's verdicts on them. Raises InputError for a line that
+    is not a trajectory, and for an id that comes twice."""
     yield from with_people(folder, _lines(folder))
 
 

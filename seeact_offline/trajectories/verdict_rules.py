@@ -1,9 +1,10 @@
 """Reads a judge's reply: the verdict in it, by the rules of the judge that was asked.
 
-The rules of `webvoyager` and `openwebvoyager` are those of the released code (MinorJerry/WebVoyager at 5a78967, evaluation/auto_eval.py,
-and MinorJerry/OpenWebVoyager at e907cef, exploration_feedback.py), which look for one text inside another: UNSUCCESSFUL holds SUCCESS,
-and is a success for them. So are those of `agenttrek` and `autonomouseval` (OSU-NLP-Group/Online-Mind2Web at ccdeb0d, src/utils.py). `strict`
-reads a verdict only where the word stands on its own.
+The rules of `webvoyager` and `openwebvoyager` are those of the released code (MinorJerry/WebVoyager at 5a78967,
+evaluation/auto_eval.py, and MinorJerry/OpenWebVoyager at e907cef, exploration_feedback.py), which look for one text
+inside another: UNSUCCESSFUL holds SUCCESS, and is a success for them. So are those of `agenttrek` and `autonomouseval`
+(OSU-NLP-Group/Online-Mind2Web at ccdeb0d, src/utils.py).
+`strict` reads a verdict only where the word stands on its own.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ _BULLET = re.compile(r"\s{0,8}[-*•–]\s")
 _DECORATION = " \t\r*_`\"'“”‘’()[]{}<>#>~|-–—"
 """Characters around a verdict that say nothing."""
 _ENDS = re.compile(r"[\n.:;!]|(?<=\?)")
-"""Ends of a part in which a verdict can stand alone: a line, a sentence, a heading before a colon. A question keeps its mark."""
+"""Ends of a part in which a verdict can stand alone: a line, a sentence, a heading before a colon.
+A question keeps its mark."""
 _ALTERNATIVE = re.compile(r"[\s*_`\"']*(?:/|or\b)", re.IGNORECASE)
 _CLAUSE_ENDS = re.compile(r"[,(–—]|\s-|\b(?:because|since|as|and|but|although)\b", re.IGNORECASE)
 """Ends of the words behind a verdict that can deny it; reasons follow."""
@@ -73,11 +75,13 @@ _DENIED = re.compile(
     rf"|\b(?:task(?:\s(?:has|is|was))?|(?:it|this|that)\s(?:is|was))\s{_FAILURE}(?=\s{{0,4}}(?:[.!,;\n]|\Z))",
     re.IGNORECASE,
 )
-"""A success that is said to be none or one in part, or a failure in a sentence. A verdict behind it is another matter."""
+"""A success that is said to be none or one in part, or a failure in a sentence.
+A verdict behind it is another matter."""
 
 
 def read_verdict(text: str | None, judge: str) -> bool | None:
-    """Reads the verdict of a reply without its thoughts by a judge's rules: True for success, None where the reply holds no verdict.
+    """Reads the verdict of a reply without its thoughts by a judge's rules: True for success,
+    None where the reply holds no verdict.
 
     `text`: None for a reply without a text, which counts as an empty one. Raises InputError for an unknown judge.
 
@@ -98,7 +102,8 @@ def _webvoyager(text: str) -> bool | None:
 
 
 def _strict(text: str) -> bool | None:
-    """A part of the reply that is nothing but the verdict counts; without one, all mentions must agree, none denied or conditional.
+    """A part of the reply that is nothing but the verdict counts;
+    without one, all mentions must agree, none denied or conditional.
 
     A success beside a failure in other words is open.
     """
@@ -139,10 +144,11 @@ def _is_open(part: str, mentioned: list[re.Match[str]]) -> bool:
 
 
 def _webjudge(text: str) -> bool | None:
-    """The first word of success or failure behind the last `Status:` that begins its line, on that line or the next. `Status:` may be bold.
+    """The first word of success or failure behind the last `Status:` that begins its line,
+    on that line or the next. `Status:` may be bold.
 
-    Where none begins a line, the last key `"status"` of an object counts; without one, the last `Status:` with such a word, if no line below
-    it says otherwise.
+    Where none begins a line, the last key `"status"` of an object counts; without one, the last `Status:` with such a
+    word, if no line below it says otherwise.
     """
     text = text.lower()
     found = list(_STATUS.finditer(text))
@@ -160,7 +166,8 @@ def _webjudge(text: str) -> bool | None:
 
 
 def _said(text: str) -> tuple[int | None, bool | None]:
-    """The verdict in the first line of a text, and how much text there is below; None for both in one without a word of success or failure."""
+    """The verdict in the first line of a text, and how much text there is below;
+    None for both in one without a word of success or failure."""
     line, _, below = text.lstrip(_DECORATION + "\n").partition("\n")
     found = _STATUS_WORD.search(line)
     if found is None:
@@ -180,13 +187,15 @@ def _denies(behind: str) -> bool:
 
 
 def _released_status(text: str) -> bool:
-    """`success` anywhere between the first `status:` and the next, so that "unsuccessful" is a success; all else is a failure."""
+    """`success` anywhere between the first `status:` and the next, so that "unsuccessful" is a success;
+    all else is a failure."""
     parts = text.lower().split("status:", 2)
     return len(parts) > 1 and "success" in parts[1]
 
 
 def read_points(text: str) -> tuple[str, ...]:
-    r"""The points that a reply lists: its numbered lines, or else those with bullets; lines below one without a mark belong to it.
+    r"""The points that a reply lists: its numbered lines, or else those with bullets;
+    lines below one without a mark belong to it.
 
     A reply without such lines is one point, an empty one none.
 

@@ -1,7 +1,9 @@
-"""Words of an answer as `word_tokenize` of NLTK 3.8.1 finds them, the version that VisualWebArena pins: Punkt's sentences, then Treebank's words.
+"""Words of an answer as `word_tokenize` of NLTK 3.8.1 finds them, the version that VisualWebArena pins: Punkt's
+sentences, then Treebank's words.
 
-For text in lower case, as answers are once they are cleaned: capitals would need Punkt's file. Later versions of NLTK split more (dashes
-since 3.9.3, quotes since 3.10), so that rewards would depend on what is installed. Both parts read in linear time.
+For text in lower case, as answers are once they are cleaned: capitals would need Punkt's file. Later versions of NLTK
+split more (dashes since 3.9.3, quotes since 3.10), so that rewards would depend on what is installed.
+Both parts read in linear time.
 """
 
 from __future__ import annotations
@@ -71,7 +73,8 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _sentence_ends(text: str) -> Iterator[re.Match[str]]:
-    """Yields the stops that end a sentence. Of several in one word the last is looked at, and one with which the word begins."""
+    """Yields the stops that end a sentence. Of several in one word the last is looked at,
+    and one with which the word begins."""
     before: re.Match[str] | None = None
     word = word_before = 0
     for found in _BLANKS_OR_STOP.finditer(text):
