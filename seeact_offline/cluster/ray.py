@@ -71,7 +71,8 @@ class RankWorkers:
     gpus_each: float
 
     def __str__(self) -> str:
-        return f"Ray: {self.describe} describing and {self.score} scoring workers, {self.gpus_each:g} GPUs each of the latter"
+        workers = f"{self.describe} describing and {self.score} scoring workers"
+        return f"Ray: {workers}, {self.gpus_each:g} GPUs each of the latter"
 
 
 class ClusterSize(NamedTuple):

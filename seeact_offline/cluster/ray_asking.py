@@ -49,7 +49,8 @@ class AskWorkers:
     gpus_each: float
 
     def __str__(self) -> str:
-        return f"Ray: {len(self.places)} asking workers, {self.gpus_each:g} GPUs each, {sum(self.places)} steps at once in all"
+        workers = f"{len(self.places)} asking workers, {self.gpus_each:g} GPUs each"
+        return f"Ray: {workers}, {sum(self.places)} steps at once in all"
 
 
 def ask_workers(workers: Workers, room: ClusterSize, is_loaded: bool, concurrency: int) -> AskWorkers:

@@ -16,7 +16,8 @@ from xml.sax.saxutils import escape, quoteattr
 from seeact_offline.records import Box
 
 SALIENT = {
-    "alt": "alt", "aria-description": "aria_description", "aria-label": "aria_label", "aria-role": "aria_role", "label": "label",
+    "alt": "alt", "aria-description": "aria_description", "aria-label": "aria_label", "aria-role": "aria_role",
+    "label": "label",
     "name": "name", "placeholder": "placeholder", "role": "role", "title": "title", "type": "type", "value": "value",
 }  # fmt: skip
 DROPPED = frozenset(

@@ -63,7 +63,10 @@ class Origin:
 
 ANYWHERE = Origin("", "*", 0)
 """Stands for every origin."""
-REACHES_ALL = "any origin is allowed: pages and acts reach every address, of this machine's networks too, and what a page shows goes to the model"
+REACHES_ALL = (
+    "any origin is allowed: pages and acts reach every address, of this machine's networks too, and what a page shows"
+    " goes to the model"
+)
 
 
 def origins_of(urls: Iterable[str], argument: str) -> frozenset[Origin]:

@@ -34,15 +34,18 @@ if TYPE_CHECKING:
 
 CORRECTED, SWAPPED = "a false value first", "two fields in the other order"
 PLAY, LEFT_OUT, FALSE_VALUE, REPEATED, UNDONE, EXTRA, STOPPED = (
-    "as recorded", "an act left out", "a false value", "the last act again", "the last value undone", "another task's acts too", "stopped at once",
+    "as recorded", "an act left out", "a false value", "the last act again", "the last value undone",
+    "another task's acts too", "stopped at once",
 )  # fmt: skip
 OTHER_THAN = "an entry other than "
 """Before the label of a list's entry: any other one is chosen."""
 ACT_MS = 1200
 """Milliseconds for an act, and a fifth of it for its element to appear; what takes longer cannot be carried out."""
 _DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
-_PAGE = """() => [document, ...[...document.querySelectorAll('iframe')].map((frame) => frame.contentDocument)].map((root) =>
-  [root?.documentElement?.outerHTML, [...root?.querySelectorAll('input, textarea, select') ?? []].map((field) => [field.value, field.checked])])"""
+_PAGE = """() =>
+  [document, ...[...document.querySelectorAll('iframe')].map((frame) => frame.contentDocument)].map((root) =>
+    [root?.documentElement?.outerHTML, [...root?.querySelectorAll('input, textarea, select') ?? []].map((field) =>
+      [field.value, field.checked])])"""
 """All that a page shows, but for what is painted on a canvas."""
 
 

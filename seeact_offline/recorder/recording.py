@@ -57,8 +57,9 @@ NAMELESS_ROLES = frozenset(
     {"", "generic", "none", "presentation", "StaticText", "LabelText", "Canvas", "Iframe", "ignored"}
 )
 """Accessibility roles that add nothing to the tag."""
-_FALLBACK_NAME = """(el) => el.getAttribute('aria-label') || (el.tagName === 'SELECT' ? '' : el.innerText) || el.placeholder ||
-  el.title || el.name || ''"""
+_FALLBACK_NAME = """(el) =>
+  el.getAttribute('aria-label') || (el.tagName === 'SELECT' ? '' : el.innerText) || el.placeholder || el.title ||
+  el.name || ''"""
 """The name of an element that the accessibility tree does not name; the text of a list would be all its options."""
 PARTIAL = "recording.partial.jsonl"
 """A file in the data set's folder until every task of the script is recorded."""
@@ -248,7 +249,8 @@ class Recorder:
         encoded, size = _encode(state.capture.picture, self._options)
         page = clean(state.capture.tree, Box(0, 0, *size))
         return StepRecord(
-            annotation_id=task.annotation_id, action_uid=task.action_uid(index), task=task.task, website=task.website, domain=task.domain,
+            annotation_id=task.annotation_id, action_uid=task.action_uid(index), task=task.task, website=task.website,
+            domain=task.domain,
             subdomain=task.subdomain, index=index, actions=actions, operation=task.actions[index].operation,
             raw_html=raw_html(state.capture.tree) if self._options.raw_html else "", cleaned_html=cleaned_html(page),
             elements=tuple(element_records(page, state.hit)), screenshot=encoded, recorded=recorded,

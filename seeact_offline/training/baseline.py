@@ -36,7 +36,9 @@ class FineTuning:
         "flan-t5", "what is trained (default: {default})", group=TRAINING, choices=tuple(BASELINES), is_basic=True
     )
     base: str | SmallBase | None = option(
-        None, "model to start from (default: google/flan-t5-base, Salesforce/blip2-flan-t5-xl; for vlm and web-agent there is none)",
+        None,
+        "model to start from (default: google/flan-t5-base, Salesforce/blip2-flan-t5-xl; for vlm and web-agent there is"
+        " none)",
         group=TRAINING, metavar="DIR|HUB_ID", is_basic=True,
     )
     """Or the shape of one that begins with random weights; None: the baseline's. See `resolved_base`."""
@@ -45,7 +47,8 @@ class FineTuning:
     limit: int | None = None
     """Number of tasks, the first ones; None: all."""
     scores: Path | None = option(
-        None, "of the train split: for --hard-negatives, and vlm", group=TRAINING, read=Path, metavar="FILE", is_basic=True
+        None, "of the train split: for --hard-negatives, and vlm",
+        group=TRAINING, read=Path, metavar="FILE", is_basic=True,
     )
     """For `hard_negatives`, and for questions about whole groups of ranked candidates."""
     prompts: str = option(

@@ -317,8 +317,8 @@ BASELINE = Baseline(
     tag="image-text-to-text",
     own=("side", "language"),
     remarks=(
-        "Its vision encoder is the base's own, frozen. It is not the paper's CLIP ViT-L/14, which transformers' BLIP-2 cannot"
-        " hold: figures are not the paper's for that reason too.",
+        "Its vision encoder is the base's own, frozen. It is not the paper's CLIP ViT-L/14, which transformers' BLIP-2"
+        " cannot hold: figures are not the paper's for that reason too.",
         "Where the recipe is not told otherwise, it is MindAct's for FLAN-T5, as none is published for BLIP-2.",
     ),
 )

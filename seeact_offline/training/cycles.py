@@ -87,16 +87,19 @@ class ImproveConfig:
 
     # fmt: off
     model: Any = option(
-        None, "an image-text-to-text model, whose weights are trained", group=OPTIONS, metavar="hf/REPO_OR_DIR", is_basic=True
+        None, "an image-text-to-text model, whose weights are trained",
+        group=OPTIONS, metavar="hf/REPO_OR_DIR", is_basic=True,
     )
     """With `train`, anything that `eval` takes as a model."""
     out: Path | None = option(
-        None, "folder of all cycles; the same command resumes from it", group=OPTIONS, read=Path, metavar="DIR", is_basic=True
+        None, "folder of all cycles; the same command resumes from it",
+        group=OPTIONS, read=Path, metavar="DIR", is_basic=True,
     )
     train: Train | None = None
     """Another way of training than `finetune --baseline web-agent`."""
     dataset: Any = option(
-        "sample", "whose train split is learnt from (default: {default})", group=DATA, metavar="DIR|HUB_ID", is_basic=True
+        "sample", "whose train split is learnt from (default: {default})",
+        group=DATA, metavar="DIR|HUB_ID", is_basic=True,
     )
     limit: int | None = option(
         None, "only the first N train tasks", group=DATA, number=POSITIVE, metavar="N", is_basic=True
@@ -113,10 +116,12 @@ class ImproveConfig:
     )
 
     cycles: int = option(
-        3, "explore and train so many times (default: {default})", group=ATTEMPTS, number=POSITIVE, metavar="N", is_basic=True
+        3, "explore and train so many times (default: {default})",
+        group=ATTEMPTS, number=POSITIVE, metavar="N", is_basic=True,
     )
     attempts: int = option(
-        5, "most attempts at a task in a cycle (default: {default})", group=ATTEMPTS, number=POSITIVE, metavar="K", is_basic=True
+        5, "most attempts at a task in a cycle (default: {default})",
+        group=ATTEMPTS, number=POSITIVE, metavar="K", is_basic=True,
     )
     temperature: float = option(
         1.2, "of attempts; test splits are asked at 0 (default: {default})", group=ATTEMPTS, number=FROM_0, metavar="X"
@@ -135,11 +140,14 @@ class ImproveConfig:
     """It is asked as `judge --judge strict --k 3` asks it."""
     judge_base_url: str | None = option(None, "its server", group=ATTEMPTS, metavar="URL")
     price: Price | PriceTable | str | None = option(
-        None, "the judge's USD per million prompt and completion tokens, or a file of prices (default: the bundled list of 2026-11-23)",
+        None,
+        "the judge's USD per million prompt and completion tokens, or a file of prices (default: the bundled list of"
+        " 2026-11-23)",
         group=ATTEMPTS, metavar="IN,OUT|FILE",
     )
     max_cost: float | None = option(
-        None, "most that the judge's calls may cost in all cycles", group=ATTEMPTS, number=ABOVE_0, metavar="USD", is_basic=True
+        None, "most that the judge's calls may cost in all cycles",
+        group=ATTEMPTS, number=ABOVE_0, metavar="USD", is_basic=True,
     )
     together: int = option(
         8, "questions asked at once (default: {default})", group=ATTEMPTS, number=POSITIVE, metavar="N"
@@ -149,8 +157,8 @@ class ImproveConfig:
     running: Running = field(default_factory=Running)
     processes: int = option(1, "that prepare the data", group=OF_EACH, number=POSITIVE, metavar="N")
     evaluate: tuple[str, ...] = option(
-        TEST_SPLITS, "none for none (default: the three test splits)", group=AFTER_EACH, read=splits, metavar="SPLIT[,SPLIT]",
-        is_basic=True,
+        TEST_SPLITS, "none for none (default: the three test splits)",
+        group=AFTER_EACH, read=splits, metavar="SPLIT[,SPLIT]", is_basic=True,
     )
     eval_limit: int | None = option(
         None, "only the first N tasks of each", group=AFTER_EACH, number=POSITIVE, metavar="N"
@@ -281,7 +289,8 @@ class _Improving:
         self.remarks = [f"{name} is not asked: the data has no such split" for name in missing]
         if config.judge is not None and (config.judge is config.model or self._is_own_model(config.judge)):
             self.remarks.append(
-                "The judge is the model itself: what it accepts says how far it agrees with itself, not how often it succeeds."
+                "The judge is the model itself: what it accepts says how far it agrees with itself, not how often it"
+                " succeeds."
             )
 
     def _is_own_model(self, name: Any) -> bool:
@@ -300,7 +309,9 @@ class _Improving:
         trained = config.train is None
         identity = {
             "improve": ASKED["agent"],
-            "base": digest(base_folder(config.model.removeprefix("hf/"), "model")) if trained else model_name(config.model),
+            "base": digest(base_folder(config.model.removeprefix("hf/"), "model"))
+            if trained
+            else model_name(config.model),
             "dataset_fingerprint": self.split.fingerprint,
             "limit": config.limit,
             **{name: getattr(config, name) for name in ("attempts", "temperature", "max_turns", "guided")},
@@ -466,8 +477,8 @@ class _Improving:
         config = self.config
         if not (out / RECORD).exists():
             asked = FineTuning(
-                out=out, baseline="web-agent", base=model.removeprefix("hf/"), dataset=config.dataset, limit=config.limit,
-                recipe=config.recipe, running=config.running, own={"dialogues": tuple(files)},
+                out=out, baseline="web-agent", base=model.removeprefix("hf/"), dataset=config.dataset,
+                limit=config.limit, recipe=config.recipe, running=config.running, own={"dialogues": tuple(files)},
                 resume=last_checkpoint(out) is not None, processes=config.processes, test_data=config.test_data,
                 evaluate=(), command=config.command or "",
             )  # fmt: skip

@@ -19,20 +19,22 @@ if TYPE_CHECKING:
 
 METRICS = {"element_accuracy": "Element Accuracy", "operation_f1": "Operation F1", "step_success_rate": "Step SR"}
 OFFLINE = (
-    "Offline: attempts are made over recorded tasks, each step with the recorded steps before it (teacher forcing). Nothing here is the success of an agent"
-    " that acts on live websites, and no figure may stand beside published ones as their reproduction."
+    "Offline: attempts are made over recorded tasks, each step with the recorded steps before it (teacher forcing)."
+    " Nothing here is the success of an agent that acts on live websites, and no figure may stand beside published ones"
+    " as their reproduction."
 )
 OF_ATTEMPTS = (
-    "S@k: share of all train tasks with an accepted attempt among the first k, by the model of the cycle before. completed@1: share of tasks"
-    " whose first attempt has a readable action at every step, right or wrong, or one that leaves the page. Turns: actions of the accepted attempts, those that scroll included."
+    "S@k: share of all train tasks with an accepted attempt among the first k, by the model of the cycle before."
+    " completed@1: share of tasks whose first attempt has a readable action at every step, right or wrong, or one that"
+    " leaves the page. Turns: actions of the accepted attempts, those that scroll included."
 )
 OF_STEPS = (
-    "pass@k: share of all steps that some attempt among the first k has right. It is not S@k: the steps of a task may be right in different"
-    " attempts. A task that is accepted is not attempted again."
+    "pass@k: share of all steps that some attempt among the first k has right. It is not S@k: the steps of a task may"
+    " be right in different attempts. A task that is accepted is not attempted again."
 )
 OF_CONTROL = (
-    "Control: trained as long from the same first weights, on recorded actions alone, as many as the cycle's data had. Where the scorer gives"
-    " the feedback, attempts cannot teach more than these."
+    "Control: trained as long from the same first weights, on recorded actions alone, as many as the cycle's data had."
+    " Where the scorer gives the feedback, attempts cannot teach more than these."
 )
 
 
@@ -46,7 +48,8 @@ def improvement_report(results: Mapping[str, Any]) -> str:
         by, thoughts = f"by {imitation['source']}", "with its own thoughts"
     texts = [
         f"Model {results['model']}, train tasks of {results['dataset']}, feedback by {results['feedback']}, up to"
-        f" {counted(results['attempts'], 'attempt')} at temperature {results['temperature']}{', guided' if results['guided'] else ''}.",
+        f" {counted(results['attempts'], 'attempt')} at temperature"
+        f" {results['temperature']}{', guided' if results['guided'] else ''}.",
         f"Imitated: {counted(imitation['items'], 'action')} of {counted(imitation['steps'], 'step')} and"
         f" {counted(imitation['tasks'], 'task')}, {by}, {thoughts}; steps left out: {left_out or 'none'}.",
         *([] if (usd := results["judge_cost_usd"]) is None else [f"Spent on the judge: {usd:.4f} USD."]),

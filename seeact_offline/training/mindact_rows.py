@@ -51,7 +51,10 @@ TOKENS = (("input_ids", pa.list_(pa.int32())), ("labels", pa.list_(pa.int32())))
 TOGETHER = 32
 """Questions asked at once, while the trained model is evaluated."""
 
-LEARNS = "choose the next element among five and say what is done there (MindAct, [2306.06070](https://arxiv.org/abs/2306.06070))"
+LEARNS = (
+    "choose the next element among five and say what is done there"
+    " (MindAct, [2306.06070](https://arxiv.org/abs/2306.06070))"
+)
 CUT = "It was trained on questions whose page and rest were each cut at the limits above."
 """The card's sentences of purpose and of limits."""
 HTML = "{{html}}"

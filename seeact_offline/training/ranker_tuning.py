@@ -92,7 +92,9 @@ class TrainingSettings:
         group=RECIPE, read=bool,
     )
     """Steps without another negative are left out. As published, a step without any gives positives in their place."""
-    batch: int = option(32, "pairs, over all devices; {default} as published", group=RECIPE, number=POSITIVE, metavar="N")
+    batch: int = option(
+        32, "pairs, over all devices; {default} as published", group=RECIPE, number=POSITIVE, metavar="N"
+    )
     """Pairs a step of the optimizer."""
     accumulate: int = option(
         1, "parts of a device's share of a batch; {default}", group=RECIPE, number=POSITIVE, metavar="N"
@@ -107,7 +109,8 @@ class TrainingSettings:
     max_tokens: int = option(512, "of a pair; {default} as published", group=RECIPE, number=POSITIVE, metavar="N")
     """Special ones included; longer pairs lose the end of their longer text."""
     pair_order: str = option(
-        "text-query", "{default} as published; written into the config", group=RECIPE, choices=("query-text", "text-query")
+        "text-query", "{default} as published; written into the config",
+        group=RECIPE, choices=("query-text", "text-query"),
     )
     """The text that comes first. It is read from the config for scoring."""
     bf16: bool | None = option(None, "compute in bfloat16 (default: on a GPU)", group=RECIPE, read=bool)

@@ -53,7 +53,9 @@ class Recipe:
     # fmt: off
     epochs: int = option(5, "{default} as MindAct published", group=RECIPE, number=POSITIVE, metavar="N", is_basic=True)
     draws: int = option(10, "questions a step and epoch; {default}", group=RECIPE, number=POSITIVE, metavar="N")
-    choices: int = option(5, "elements a question; {default} as MindAct published", group=RECIPE, number=POSITIVE, metavar="N")
+    choices: int = option(
+        5, "elements a question; {default} as MindAct published", group=RECIPE, number=POSITIVE, metavar="N"
+    )
     none_share: float = option(0.2, "of questions with answer A; {default}", group=RECIPE, number=FROM_0, metavar="X")
     """Share of the questions without the right element, whose answer is `A.`."""
     hard_negatives: int | None = option(

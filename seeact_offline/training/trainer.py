@@ -259,7 +259,8 @@ def check_loss(history: Sequence[Mapping[str, float]], best: str | None) -> None
     kept = f"; {best} had the lowest" if best else ""
     raise Diverged(
         "learning_rate",
-        sentence=f"the training diverged, and no model is saved: its loss {what}{kept}; lower `learning_rate`, and name another `out`",
+        sentence=f"the training diverged, and no model is saved: its loss {what}{kept}; lower `learning_rate`, and name"
+        " another `out`",
     )
 
 

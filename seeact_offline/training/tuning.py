@@ -163,8 +163,9 @@ def _tell_published(asked: FineTuning, watch: Watch) -> None:
     watch.note(f"recipe {asked.published}: " + ", ".join(f"{name} {value}" for name, value in decided.items()))
     ranked = asked.eval_scores or asked.resolved_ranker
     watch.note(
-        f"prompts {asked.prompts}; evaluated on candidates ranked by {ranked}, questions cut at {published.input_tokens}"
-        f" tokens of page and rest, {NEW_TOKENS} new tokens, protocol mindact, elimination released"
+        f"prompts {asked.prompts}; evaluated on candidates ranked by {ranked}, questions cut at"
+        f" {published.input_tokens} tokens of page and rest, {NEW_TOKENS} new tokens, protocol mindact, elimination"
+        " released"
     )
     changed = [
         f"{name} {ours[name]}" + ("" if value is None else f" instead of {value}")

@@ -92,21 +92,23 @@ def exact_match_stripped(answer: str | int, reference: str) -> float:
 def must_include(answer: str, reference: Entries) -> float:
     """Passes if each entry is in the answer: one of its words if the entry is one word, else any part of it.
     ` |OR| ` separates alternatives."""
-    return float(all(any(_includes(answer, one) for one in entry.split(OR)) for entry in entries(reference)))
+    return float(
+        all(any(_includes(answer, alternative) for alternative in entry.split(OR)) for entry in entries(reference))
+    )
 
 
 def must_include_webarena(answer: str, reference: Entries) -> float:
     """Passes if each entry is a part of the answer; an only entry of one character must be one of its words.
     No alternatives."""
-    found = entries(reference)
-    return float(all(_includes_stripped(answer, one, as_word=len(found) == 1) for one in found))
+    wanted = entries(reference)
+    return float(all(_includes_stripped(answer, entry, as_word=len(wanted) == 1) for entry in wanted))
 
 
 def includes_anywhere(answer: str, reference: Entries) -> float:
     """Passes if each entry is a part of the answer, with alternatives: WebArena's way with pages."""
     return float(
         all(
-            any(_includes_stripped(answer, one, as_word=False) for one in entry.split(OR))
+            any(_includes_stripped(answer, alternative, as_word=False) for alternative in entry.split(OR))
             for entry in entries(reference)
         )
     )
@@ -114,13 +116,13 @@ def includes_anywhere(answer: str, reference: Entries) -> float:
 
 def must_exclude(answer: str, reference: Entries) -> float:
     """Passes if no entry is in the answer, in the sense of `must_include`; an ` |OR| ` is a part of the entry."""
-    return float(not any(_includes(answer, one) for one in entries(reference)))
+    return float(not any(_includes(answer, entry) for entry in entries(reference)))
 
 
 def one_of(answer: str, reference: Entries) -> float:
     """Passes if any reference is a part of the answer."""
-    said = clean(answer)
-    return float(any(clean(one) in said for one in entries(reference)))
+    text = clean(answer)
+    return float(any(clean(entry) in text for entry in entries(reference)))
 
 
 def required_values(answer: str | int, reference: Entries) -> float:
@@ -144,21 +146,21 @@ def whole_number(answer: str | int) -> int | None:
 
 def entries(reference: Entries) -> Sequence[str]:
     """The list of references. Raises Unscored `bad_task` for another value."""
-    found = (reference,) if isinstance(reference, str) else reference
-    if not isinstance(found, list | tuple) or not all(isinstance(one, str) for one in found):
+    texts = (reference,) if isinstance(reference, str) else reference
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
         raise Unscored("bad_task", f"expected a text or a list of texts, got {reference!r:.60}")
-    return found
+    return texts
 
 
 def _includes(answer: str, entry: str) -> bool:
-    said, wanted = clean(answer), clean(entry)
-    return wanted in (word_tokenize(said) if len(word_tokenize(wanted)) == 1 else said)
+    text, wanted = clean(answer), clean(entry)
+    return wanted in (word_tokenize(text) if len(word_tokenize(wanted)) == 1 else text)
 
 
 def _includes_stripped(answer: str, entry: str, *, as_word: bool) -> bool:
-    said, wanted = clean_stripped(answer), clean_stripped(entry)
+    text, wanted = clean_stripped(answer), clean_stripped(entry)
     one_word = as_word and len(wanted) == 1 and len(word_tokenize(wanted)) == 1
-    return wanted in (word_tokenize(said) if one_word else said)
+    return wanted in (word_tokenize(text) if one_word else text)
 
 
 _RELATIONS: dict[str, Callable[[float, float], bool]] = {
@@ -178,8 +180,8 @@ def _required(answer: str | int, reference: Entries, relations: dict[str, Callab
     if number is None:
         return 0.0
     # each alternative is read, so that a wrong one is told of whatever the number
-    holds = {one: _holds(number, one, relations) for one in chain.from_iterable(parts)}
-    return float(all(any(holds[one] for one in entry) for entry in parts))
+    holds = {condition: _holds(number, condition, relations) for condition in chain.from_iterable(parts)}
+    return float(all(any(holds[condition] for condition in entry) for entry in parts))
 
 
 def _holds(number: int, condition: str, relations: dict[str, Callable[[float, float], bool]]) -> bool:
@@ -210,15 +212,17 @@ def url_match(address: str, reference: str, note: str | None = None) -> float:
 
     >>> url_match("http://localhost:7770/cart/", "http://127.0.0.1:7770/cart")
     1.0
-    >>> url_match("http://shop/cart?page=2", "http://shop/cart"), url_match("http://shop/cart?page=2", "/cart",
-    "GOLD in PRED") (0.0, 1.0)
+    >>> url_match("http://shop/cart?page=2", "http://shop/cart")
+    0.0
+    >>> url_match("http://shop/cart?page=2", "/cart", "GOLD in PRED")
+    1.0
     """
-    page, wanted = _cleaned(address), [_cleaned(one) for one in checked_text(reference).split(OR)]
+    page, wanted = _cleaned(address), [_cleaned(url) for url in checked_text(reference).split(OR)]
     note = EXACT if note is None else note
     if note == EXACT:
         return float(page in wanted)
     if note == PART:
-        return float(any(one in page for one in wanted))
+        return float(any(url in page for url in wanted))
     raise Unscored("bad_task", f"expected url_note {EXACT} or {PART}, got {note!r:.60}")
 
 
@@ -232,13 +236,13 @@ def url_match_by_parts(address: str, reference: str, note: str | None = None) ->
     if note not in (None, PART):
         raise Unscored("bad_task", f"expected url_note {PART}, got {note!r:.60}")
     page_place, page_query = _parts(checked_text(address).rstrip("/"))
-    wanted = [_parts(one.rstrip("/")) for one in checked_text(reference).split(OR)]
+    wanted = [_parts(url.rstrip("/")) for url in checked_text(reference).split(OR)]
     values: dict[str, set[str]] = defaultdict(set)
     for _, query in wanted:
-        for key, found in query.items():
-            values[key].update(found)
+        for key, allowed in query.items():
+            values[key].update(allowed)
     in_place = any(place in page_place for place, _ in wanted)
-    return float(in_place and all(found & set(page_query.get(key, ())) for key, found in values.items()))
+    return float(in_place and all(allowed & set(page_query.get(key, ())) for key, allowed in values.items()))
 
 
 def _cleaned(address: str) -> str:
@@ -262,14 +266,14 @@ def _parts(address: str) -> tuple[str, dict[str, list[str]]]:
 Ask = Callable[[tuple[Message, ...]], str]
 """Sends messages to a model and returns the text of its reply. Raises CallError."""
 SYSTEM = "You compare answers with care."
-FUZZY = """A question was answered, and the right answer is known. Decide whether the given answer means the same as the right one; other \
-words for the same thing are fine. Wherever "N/A" stands, it means that the task cannot be done.
+FUZZY = """A question was answered, and the right answer is known. Decide whether the given answer means the same as \
+the right one; other words for the same thing are fine. Wherever "N/A" stands, it means that the task cannot be done.
 Question: {intent}
 Right answer: {reference}
 Given answer: {answer}
 Reply with exactly one of: correct, incorrect, partially correct."""
-UNACHIEVABLE = """A task cannot be done. You are given the true reason and the reason that somebody reported after trying. Decide whether \
-the reported reason amounts to the true one, even if it only implies it.
+UNACHIEVABLE = """A task cannot be done. You are given the true reason and the reason that somebody reported after \
+trying. Decide whether the reported reason amounts to the true one, even if it only implies it.
 Task: {intent}
 True reason: {reference}
 Reported reason: {answer}
@@ -299,10 +303,10 @@ def read_ua(reply: str) -> float:
 
 def _verdict(reply: str, failing: tuple[str, ...], passing: str) -> float:
     # a model that refuses may reply without a text
-    said = (reply or "").lower()
-    if any(word in said for word in failing):
+    text = (reply or "").lower()
+    if any(word in text for word in failing):
         return 0.0
-    if passing not in said:
+    if passing not in text:
         raise Unscored("no_verdict", f"expected {' or '.join((*failing, passing))}, got {reply!r:.60}")
     return 1.0
 
@@ -333,11 +337,11 @@ def ssim(first: bytes, second: bytes) -> float:
     """
     from skimage.metrics import structural_similarity
 
-    one, other = _opened(first), _opened(second)
-    size = max(one.width, other.width), max(one.height, other.height)
+    picture, other = _opened(first), _opened(second)
+    size = max(picture.width, other.width), max(picture.height, other.height)
     if min(size) < WINDOW or size[0] * size[1] > MOST_PIXELS:
         raise Unscored("missing_picture", f"pictures of {size[0]} x {size[1]} pixels cannot be compared")
-    return float(structural_similarity(_grey(one, size), _grey(other, size)))
+    return float(structural_similarity(_grey(picture, size), _grey(other, size)))
 
 
 def is_similar(picture: bytes, reference: bytes, threshold: float = THRESHOLD) -> float:

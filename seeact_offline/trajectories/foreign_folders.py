@@ -166,9 +166,9 @@ def _steps(folder: Path, replies: list[str], address: str | None) -> Iterator[Tr
 def _pictures(folder: Path) -> Iterator[tuple[int, str]]:
     with os.scandir(folder) as entries:
         for entry in entries:
-            found = _SHOT.fullmatch(entry.name)
-            if found and int(found[1]) <= MOST_PICTURES:
-                yield int(found[1]), entry.name
+            match = _SHOT.fullmatch(entry.name)
+            if match and int(match[1]) <= MOST_PICTURES:
+                yield int(match[1]), entry.name
 
 
 # --- Online-Mind2Web and SeeAct ---
@@ -250,14 +250,14 @@ def _first(folder: Path, name: str, result: _V1) -> Trajectory:
 def _own_verdicts(result: _V1) -> tuple[Verdict, ...]:
     """The verdicts that a file holds: Browser Use's judge writes a score of 0 or 100,
     and SeeAct leaves a field for a person's 0 or 1."""
-    found = []
+    verdicts = []
     if isinstance(result.judge, dict) and "score" in result.judge:
         score, reasons = result.judge["score"], result.judge.get("reasoning")
         success = True if score == 100 else False if score == 0 else None
-        found.append(Verdict("judge", success, "model", reasons if isinstance(reasons, str) else ""))
+        verdicts.append(Verdict("judge", success, "model", reasons if isinstance(reasons, str) else ""))
     if (label := str(result.success_or_not)) in ("0", "1"):
-        found.append(Verdict("annotator-1", label == "1", "person"))
-    return tuple(found)
+        verdicts.append(Verdict("annotator-1", label == "1", "person"))
+    return tuple(verdicts)
 
 
 def _second(folder: Path, name: str, result: _V2) -> Trajectory:
@@ -295,7 +295,7 @@ def _numbered_pictures(folder: Path) -> list[tuple[int, str]]:
         names = os.listdir(folder / place)
     except OSError as error:
         raise BadTrajectory(f"{place} cannot be read: {error.strerror}") from None
-    numbered = sorted((int(found[0]), name) for name in names if name[0] != "." and (found := _NUMBER.search(name)))
+    numbered = sorted((int(match[0]), name) for name in names if name[0] != "." and (match := _NUMBER.search(name)))
     if len(numbered) > MOST_PICTURES:
         raise BadTrajectory(f"expected at most {MOST_PICTURES:,} pictures, got {len(numbered):,}")
     pictures = [(number, f"{place}/{name}") for number, name in numbered]
@@ -352,8 +352,9 @@ def agent_reward_bench_trajectories(folder: Path, labels: Path | None = None) ->
     """
     cleaned = next((path for path in (folder / CLEANED, folder / "trajectories" / CLEANED) if path.is_dir()), folder)
     above = [folder, *cleaned.parents[: len(cleaned.parts) - len(folder.parts)]]
-    given = labels or next((file for place in above for name in ANNOTATIONS if (file := place / name).is_file()), None)
-    people = _people(given) if given else {}
+    files = (place / name for place in above for name in ANNOTATIONS)
+    annotations = labels or next((file for file in files if file.is_file()), None)
+    people = _people(annotations) if annotations else {}
 
     def read(path: Path, name: str, task_id: str) -> Trajectory:
         file = read_inside(folder, path, _BenchFile)
@@ -362,7 +363,8 @@ def agent_reward_bench_trajectories(folder: Path, labels: Path | None = None) ->
             verdicts.append(Verdict("functional", file.summary_info.cum_reward > 0.5, "check"))
         steps = tuple(
             TrajectoryStep(
-                step.action or "", step.reasoning or "", step.url, _picture(folder, _below(folder, step.screenshot_path))
+                step.action or "", step.reasoning or "", step.url,
+                _picture(folder, _below(folder, step.screenshot_path))
             )
             for step in file.steps
         )  # fmt: skip
@@ -390,8 +392,8 @@ def _answer(action: str) -> str | None:
             # a backslash in the text is the agent's business
             warnings.simplefilter("ignore")
             call = ast.parse(action.strip(), mode="eval").body
-        given = [*call.args, *(word.value for word in call.keywords)] if isinstance(call, ast.Call) else []
-        text = ast.literal_eval(given[0]) if given else None
+        values = [*call.args, *(word.value for word in call.keywords)] if isinstance(call, ast.Call) else []
+        text = ast.literal_eval(values[0]) if values else None
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None
     return text if isinstance(text, str) else None
@@ -411,7 +413,7 @@ def _verdicts(rows: csv.DictReader[str], path: Path) -> Mapping[_Key, tuple[Verd
         raise InputError(
             "labels", f"a CSV with the columns {', '.join(COLUMNS)}", f"none called {missing[0]} in {path}"
         )
-    found: dict[_Key, list[Verdict]] = defaultdict(list)
+    by_trajectory: dict[_Key, list[Verdict]] = defaultdict(list)
     for row in rows:
         word = (row["trajectory_success"] or "").strip().lower()
         if word not in SUCCESS:
@@ -419,9 +421,9 @@ def _verdicts(rows: csv.DictReader[str], path: Path) -> Mapping[_Key, tuple[Verd
             raise InputError("labels", f"one of {wanted}", f"{word!r:.40} in line {rows.line_num} of {path}")
         key = _Key(row["benchmark"], row["model_name"], row["task_id"])
         # several people without a name are several
-        by = (row.get("annotator_name") or "").strip() or f"annotator-{len(found[key]) + 1}"
-        found[key].append(Verdict(by, SUCCESS[word], "person"))
-    return {key: tuple(verdicts) for key, verdicts in found.items()}
+        by = (row.get("annotator_name") or "").strip() or f"annotator-{len(by_trajectory[key]) + 1}"
+        by_trajectory[key].append(Verdict(by, SUCCESS[word], "person"))
+    return {key: tuple(verdicts) for key, verdicts in by_trajectory.items()}
 
 
 # --- any of them ---
@@ -461,7 +463,7 @@ def _with_named(trajectories: Iterator[Trajectory]) -> Iterator[Trajectory]:
     server or database can hold has the fault `bad_trajectory` instead of its content."""
     for trajectory in trajectories:
         ids = trajectory.id, trajectory.task_id
-        name, task_id = (one.encode(errors="backslashreplace").decode() for one in ids)
+        name, task_id = (text.encode(errors="backslashreplace").decode() for text in ids)
         if name.strip() and (name, task_id) == ids:
             yield trajectory
         else:

@@ -30,7 +30,8 @@ RELEVANT = 3
 """Least score, of 1 to 5, of a screenshot that `webjudge` shows for its verdict."""
 _SCORE = re.compile(
     r"(?P<own>^[ \t*_`\"'#>{(\[|•–-]{0,12}(?:[0-9]{1,3}[.)][ \t*_`]{0,4})?(?:(?:final|overall|relevance)\s)?)?"
-    r"score\s{0,3}(?:\([^()\n]{1,30}\))?(?P<stated>[\s*_`\"]{0,6}[:：])?\W{0,12}(?:(?:is|of)\b\W{1,6})?(?P<score>[1-5])(?:\.[0-9]+)?(?![0-9])",
+    r"score\s{0,3}(?:\([^()\n]{1,30}\))?(?P<stated>[\s*_`\"]{0,6}[:：])?\W{0,12}"
+    r"(?:(?:is|of)\b\W{1,6})?(?P<score>[1-5])(?:\.[0-9]+)?(?![0-9])",
     re.IGNORECASE | re.MULTILINE,
 )
 """A score such as `Score: 4`, `**Score:** **4**.` and `Score (1-5): 4`;
@@ -59,7 +60,7 @@ class Case:
 
     @property
     def actions(self) -> str:
-        """One a line, numbered."""
+        """The actions, one per line, numbered."""
         return "\n".join(f"{n}. {text}" for n, text in enumerate(self.trajectory.actions, 1)) or _NO_ANSWER
 
     @property
@@ -68,8 +69,8 @@ class Case:
         empty lines within become a blank."""
         acted = [step for step in self.trajectory.steps if step.action]
         texts = [(step.thought.replace("\n\n", " "), step.action.replace("\n\n", " ")) for step in acted]
-        told = [f"Thought {n}: {thought}\nAction {n}: {action}" for n, (thought, action) in enumerate(texts, 1)]
-        return "\n\n".join(told) or _NO_ANSWER
+        lines = [f"Thought {n}: {thought}\nAction {n}: {action}" for n, (thought, action) in enumerate(texts, 1)]
+        return "\n\n".join(lines) or _NO_ANSWER
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +112,18 @@ def _answer(trajectory: Trajectory, marks: str) -> str | None:
     message = "" if last is None else last.reply or last.told
     if "Action: ANSWER" not in message:
         return None if last is not None and last.reply else trajectory.answer
-    found = re.search(rf"ANSWER[{marks}]+\[?(.[^\]]*)", message)
-    if found is None:
+    match = re.search(rf"ANSWER[{marks}]+\[?(.[^\]]*)", message)
+    if match is None:
         raise ValueError(f"no text behind ANSWER in {message!r:.100}")
-    return found[1].strip()
+    return match[1].strip()
 
 
 def _by_answer(judge: str, marks: str, states_k: bool) -> Callable[[Case, Mapping[str, str], Call], Awaitable[Ruling]]:
-    """`marks`: characters that may stand between ANSWER and its text. `states_k`: the number asked for is stated, even
-    where there are fewer screenshots."""
+    """Asks once, about the answer and the last screenshots.
+
+    `marks`: characters that may stand between ANSWER and its text. `states_k`: the number asked for is stated, even
+    where there are fewer screenshots.
+    """
 
     async def decide(case: Case, texts: Mapping[str, str], call: Call) -> Ruling:
         try:
@@ -146,8 +150,8 @@ async def _strict(case: Case, texts: Mapping[str, str], call: Call) -> Ruling:
 async def _ask(
     judge: str, stem: str, case: Case, texts: Mapping[str, str], values: Mapping[str, str], call: Call
 ) -> Ruling:
-    """Text, screenshots and closing question as one message of the user. The text states the number of screenshots that
-    are shown, unless `values` has one."""
+    """Sends text, screenshots and closing question as messages of the user. The text states the number of screenshots
+    that are shown, unless `values` has one."""
     pictures = await asyncio.to_thread(case.pictures)
     system, turn1, turn2 = (texts[f"{stem}.{turn}.txt"] for turn in ("system", "turn1", "turn2"))
     shown = _with_pictures(fill(turn1, {"count": str(len(pictures)), **values}), pictures)
@@ -161,8 +165,8 @@ def _by_status(judge: str) -> Callable[[Case, Mapping[str, str], Call], Awaitabl
     async def decide(case: Case, texts: Mapping[str, str], call: Call) -> Ruling:
         pictures = await asyncio.to_thread(case.pictures)
         system, turn1 = (texts[f"judge-{judge}.{turn}.txt"] for turn in ("system", "turn1"))
-        told = case.thoughts_and_actions if judge == "agenttrek" else case.actions
-        values = {"task": case.trajectory.task, "actions": told}
+        actions = case.thoughts_and_actions if judge == "agenttrek" else case.actions
+        values = {"task": case.trajectory.task, "actions": actions}
         reply = await call((Message("system", system), *_with_pictures(fill(turn1, values), pictures)))
         return _ruling(judge, reply, len(pictures))
 
@@ -196,21 +200,21 @@ class _Evidence:
 
 def _score(remark: str) -> int:
     """The last score that begins its line, else the last with a colon, else the last; 0 where there is none."""
-    found = sorted(_SCORE.finditer(remark), key=lambda one: (one["own"] is not None, one["stated"] is not None))
-    return int(found[-1]["score"]) if found else 0
+    scores = sorted(_SCORE.finditer(remark), key=lambda match: (match["own"] is not None, match["stated"] is not None))
+    return int(scores[-1]["score"]) if scores else 0
 
 
 async def _evidence(case: Case, texts: Mapping[str, str], call: Call) -> _Evidence:
     points_text, relevance_text = texts[_POINTS], texts[_RELEVANCE]
     trajectory, pictures = case.trajectory, await asyncio.to_thread(case.pictures)
     points = await call((Message("user", fill(points_text, {"task": trajectory.task})),))
-    known = {"task": trajectory.task, "points": points}
+    placeholders = {"task": trajectory.task, "points": points}
     shown: list[tuple[Picture, str]] = []
     for picture in pictures:
-        remark = await call((Message("user", fill(relevance_text, known), picture),))
+        remark = await call((Message("user", fill(relevance_text, placeholders), picture),))
         if _score(remark) >= RELEVANT:
             shown.append((picture, remark))
-    values = known | {
+    values = placeholders | {
         "actions": case.actions,
         "answer": _NO_ANSWER if trajectory.answer is None else trajectory.answer,
         "count": str(len(shown)),
@@ -221,23 +225,23 @@ async def _evidence(case: Case, texts: Mapping[str, str], call: Call) -> _Eviden
 
 
 async def _webjudge(case: Case, texts: Mapping[str, str], call: Call) -> Ruling:
-    found = await _evidence(case, texts, call)
-    reply = await call(tuple(_with_pictures(fill(texts[_VERDICT], found.values), found.pictures)))
-    return _ruling("webjudge", reply, len(found.pictures))
+    evidence = await _evidence(case, texts, call)
+    reply = await call(tuple(_with_pictures(fill(texts[_VERDICT], evidence.values), evidence.pictures)))
+    return _ruling("webjudge", reply, len(evidence.pictures))
 
 
 async def _webjudge_keypoints(case: Case, texts: Mapping[str, str], call: Call) -> Ruling:
     """All points must be met. One that is missed decides, even where the reply to another has no verdict."""
-    found = await _evidence(case, texts, call)
-    told, verdicts = [], []
-    for number, point in enumerate(read_points(found.points), 1):
-        values = {**found.values, "point": point}
-        reply = await call(tuple(_with_pictures(fill(texts[_KEYPOINT], values), found.pictures)))
+    evidence = await _evidence(case, texts, call)
+    replies, verdicts = [], []
+    for number, point in enumerate(read_points(evidence.points), 1):
+        values = {**evidence.values, "point": point}
+        reply = await call(tuple(_with_pictures(fill(texts[_KEYPOINT], values), evidence.pictures)))
         verdicts.append(read_verdict(reply, "webjudge-keypoints"))
-        told.append(f"Point {number}: {point}\n{reply}")
+        replies.append(f"Point {number}: {point}\n{reply}")
     verdict = False if False in verdicts else True if verdicts and None not in verdicts else None
     outcome = NO_VERDICT if verdict is None else "verdict"
-    return Ruling(verdict, outcome, "\n\n".join(told), n_pictures=len(found.pictures))
+    return Ruling(verdict, outcome, "\n\n".join(replies), n_pictures=len(evidence.pictures))
 
 
 def _fields(*names: str) -> Placeholders:

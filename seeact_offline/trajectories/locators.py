@@ -36,13 +36,16 @@ _QUERY = re.compile(
 _NOT_READ = re.compile(r":(?:hover|active|focus|visited|target|scope|contains)\b|!=")
 """Selectors that a stored page cannot decide, and those that no browser reads."""
 _NOT_STORED = re.compile(
-    r":(?:hover|active|focus|visited|target|contains)\b|content(?:Document|Window)|(?:local|session)Storage|cookie|fetch|XMLHttpRequest"
-    r"|getComputedStyle|getBoundingClientRect|\.(?:offset|client|scroll)[A-Z]|await\b|import\b|\bset(?:Timeout|Interval)\b"
+    r":(?:hover|active|focus|visited|target|contains)\b|content(?:Document|Window)|(?:local|session)Storage"
+    r"|cookie|fetch|XMLHttpRequest|getComputedStyle|getBoundingClientRect|\.(?:offset|client|scroll)[A-Z]"
+    r"|await\b|import\b|\bset(?:Timeout|Interval)\b"
 )
 """Frames, sizes, requests and times: what they give on a stored page says nothing of the page that was left."""
 _RESTORE = """() => {
-    for (const field of document.querySelectorAll("[input_value]")) if ("value" in field) field.value = field.getAttribute("input_value");
-    for (const box of document.querySelectorAll("input[input_checked]")) box.checked = box.getAttribute("input_checked") === "true";
+    for (const field of document.querySelectorAll("[input_value]"))
+        if ("value" in field) field.value = field.getAttribute("input_value");
+    for (const box of document.querySelectorAll("input[input_checked]"))
+        box.checked = box.getAttribute("input_checked") === "true";
     for (const option of document.querySelectorAll("option[option_selected]"))
         if (option.getAttribute("option_selected") !== "false") option.selected = true;
 }"""

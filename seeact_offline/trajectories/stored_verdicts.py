@@ -75,12 +75,12 @@ def results_row(line: str, path: Path) -> StoredVerdict:
 
     Judge and model are in the name of the file, and the agent is the name of its folder.
     """
-    found = _RESULTS_NAME.fullmatch(path.name)
+    match = _RESULTS_NAME.fullmatch(path.name)
     row = decoded(line, _Result)
     label = row.predicted_label
     if label not in (0, 1, None):
         raise FormatError("predicted_label to be 0 or 1", str(label)[:40])
-    judge, model = (found["judge"], found["model"]) if found else ("", "")
+    judge, model = (match["judge"], match["model"]) if match else ("", "")
     reply = row.evaluation_details.response or ""
     return StoredVerdict(
         row.task_id, path.resolve().parent.name, judge, model, None if label is None else bool(label), reply
@@ -160,18 +160,18 @@ def _judgments(folder: Path) -> Iterator[StoredVerdict]:
             continue
         if file.error is not None:
             task = task.removesuffix("_error")
-        known = StoredVerdict(
+        stored = StoredVerdict(
             task, agent, judge, file.judge_model_name or "", None, failed=file.error or "", benchmark=benchmark
         )
         if judge == FUNCTIONAL:
             summary = file.trajectory_info.summary_info if file.trajectory_info else None
             reward = summary.cum_reward if summary else None
-            yield known._replace(verdict=None if reward is None else reward > 0.5, model="")
+            yield stored._replace(verdict=None if reward is None else reward > 0.5, model="")
             continue
         response = file.response or _Response()
         reply = (response.choices[0].message.content or "") if response.choices else ""
         usage = response.usage or _Usage()
-        yield known._replace(
+        yield stored._replace(
             verdict=judgment_verdict(reply, judge), reply=reply,
             prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens,
         )  # fmt: skip
@@ -207,7 +207,7 @@ def judgment_verdict(reply: str, judge: str) -> bool | None:
 
 def stored_rows(path: Path, argument: str) -> Iterable[StoredVerdict] | None:
     """The verdicts of a folder of one of these programs; None for another folder. Raises InputError."""
-    results = [one for one in find(path, "*.json") if one.name.endswith(RESULTS.removeprefix("*"))]
+    results = [file for file in find(path, "*.json") if file.name.endswith(RESULTS.removeprefix("*"))]
     if results:
         return _results(results, argument)
     return judgment_rows(path) if is_judgments(path) else None

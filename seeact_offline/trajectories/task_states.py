@@ -96,13 +96,13 @@ def read_state(folder: Path, references: Path | None = None) -> TaskState | None
     if not path.is_file():
         return None
     try:
-        found = decoded(_bytes(folder, STATE, MAX_CHARACTERS, "no_state"), _StateFile)
-        html = None if found.html is None else _text(folder, found.html)
+        file = decoded(_bytes(folder, STATE, MAX_CHARACTERS, "no_state"), _StateFile)
+        html = None if file.html is None else _text(folder, file.html)
     except FormatError as error:
         raise InputError("states", error.expected, f"{error.got} in {path}") from None
     except Unscored as error:
         raise InputError("states", "files of the same folder", f"{error.detail} in {path}") from None
-    return TaskState(found.address, html, folder, found.pages, found.pictures, references)
+    return TaskState(file.address, html, folder, file.pages, file.pictures, references)
 
 
 def _text(folder: Path, name: str) -> str:

@@ -27,7 +27,7 @@ class TrajectoryStep:
     reply: str = ""
     """The model's reply as it wrote it; empty where there is none, and where it is no more than `told`."""
     place: Box | None = None
-    """Of what was acted on, in pixels of the screenshot, a point without a size; None where it is not known."""
+    """The box that was acted on, in pixels of the screenshot, a point without a size; None where it is not known."""
 
     @property
     def told(self) -> str:
