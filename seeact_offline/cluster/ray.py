@@ -137,10 +137,10 @@ class RayEngine:
             worker_digest
         )
         with worded_errors():
-            found = ray.get(task.remote(self._opener, self._ranker))
-        if isinstance(found, InputError):
-            raise found
-        return str(found)
+            digest = ray.get(task.remote(self._opener, self._ranker))
+        if isinstance(digest, InputError):
+            raise digest
+        return str(digest)
 
     def rank(self, split: Split, journal: ScoreJournal) -> Iterator[StepRanking]:
         """Every step, in the order in which they finish; new scores are in the journal. Raises InputError."""
@@ -157,10 +157,10 @@ class RayEngine:
         if lost:
             self._note(f"{counted(lost, 'worker')} died and had a successor, to which unfinished work went")
 
-    def _pipeline(self, parts: list[Shard], known: frozenset[StepKey], register: Any) -> Any:
+    def _pipeline(self, parts: list[Shard], scored: frozenset[StepKey], register: Any) -> Any:
         import ray.data
 
-        describe = DescribeStage(known, register)
+        describe = DescribeStage(scored, register)
         score = ScoreStage(self._opener, self._ranker, self.digest, self._threads, register)
         pieces = sum(-(-len(some.places) // self._steps_at_once) for some in parts)
         readers = min(len(parts), -(-self.crew.describe // DESCRIBERS_A_READER))
@@ -224,7 +224,9 @@ def connected(address: str | None, cpus: int, note: Note) -> Iterator[Any]:
     ray = _import_ray()
     _connect(ray, address, max(os.cpu_count() or 1, cpus))
     is_over = threading.Event()
-    line = _line_to_raylet(ray)
+    # a connection to Ray's process on this machine ends when that dies, however it does; nothing is sent over it
+    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    line.connect(ray._private.worker.global_worker.node.raylet_socket_name)
     threading.Thread(target=_end_with_raylet, args=(line, is_over, note), daemon=True).start()
     try:
         yield ray
@@ -232,14 +234,6 @@ def connected(address: str | None, cpus: int, note: Note) -> Iterator[Any]:
         is_over.set()
         line.close()
         ray.shutdown()
-
-
-def _line_to_raylet(ray: Any) -> socket.socket:
-    """An open connection to Ray's process on this machine, which ends when that dies, however it does."""
-    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    # it is said nothing
-    line.connect(ray._private.worker.global_worker.node.raylet_socket_name)
-    return line
 
 
 def _end_with_raylet(line: socket.socket, is_over: threading.Event, note: Note) -> None:
@@ -330,7 +324,7 @@ def _check_address(address: str) -> None:
 
 
 def _check_listening(address: str) -> None:
-    """Says so sooner and more clearly than Ray does."""
+    """Raises InputError where nothing listens, sooner and more clearly than Ray does."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal() or "/" in host or not 0 < int(port) < 65536:
         wanted = "HOST:PORT of a cluster that this machine belongs to, or auto"

@@ -123,10 +123,13 @@ def launch(playwright: Any, path: str, reachable: frozenset[Origin], fonts: Path
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     environment = dict(os.environ) | ({"FONTCONFIG_FILE": str(fonts)} if fonts else {})
     is_open = ANYWHERE in reachable
+    # the first rule that fits counts; a proxy would resolve hosts by itself
+    rules = ",".join([*sorted(f"MAP {origin.place} {origin.place}" for origin in reachable), "MAP * ~NOTFOUND"])
+    walls = [] if is_open else ["--no-proxy-server", f"--host-resolver-rules={rules}"]
     try:
         return playwright.chromium.launch(
             executable_path=path,
-            args=[*FLAGS, *([] if is_open else _walls(reachable))],
+            args=[*FLAGS, *walls],
             chromium_sandbox=not is_root,
             env=environment,
             headless=not headed,
@@ -137,13 +140,6 @@ def launch(playwright: Any, path: str, reachable: frozenset[Origin], fonts: Path
         raise InputError("browser", sentence=f"the browser at {path} does not start: {reason}") from None
 
 
-def _walls(reachable: frozenset[Origin]) -> list[str]:
-    """Flags that keep requests to other origins from being sent. A proxy would resolve hosts by itself."""
-    # the first rule that fits counts
-    rules = ",".join([*sorted(f"MAP {one.place} {one.place}" for one in reachable), "MAP * ~NOTFOUND"])
-    return ["--no-proxy-server", f"--host-resolver-rules={rules}"]
-
-
 class Deadline:
     """Kills the browser unless it is restarted in time: nothing else ends a page whose script never returns.
     A context manager."""
@@ -151,8 +147,8 @@ class Deadline:
     def __init__(self, browser: Any, seconds: float) -> None:
         self.passed = False
         self._seconds = seconds
-        known = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
-        self._pid = next(int(one["id"]) for one in known if one["type"] == "browser")
+        processes = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+        self._pid = next(int(process["id"]) for process in processes if process["type"] == "browser")
 
     def __enter__(self) -> Deadline:
         self._timer = threading.Timer(self._seconds, self._kill)
@@ -186,24 +182,26 @@ class ConditionResult(NamedTuple):
 
 def find_chromium(path: str | None = None) -> str:
     """Path of the browser. Raises InputError with the command that installs one."""
-    found = shutil.which(path) if path else next((p for p in map(shutil.which, NAMES) if p), None)
-    if found is None:
+    executable = shutil.which(path) if path else next((p for p in map(shutil.which, NAMES) if p), None)
+    if executable is None:
         where = f"at {path}" if path else f"on the PATH ({', '.join(NAMES)})"
         raise InputError("browser", sentence=f"no browser found {where}; install one: apt-get install chromium")
-    return found
+    return executable
 
 
 def find(page: Page, action: Action) -> Locator:
+    """Waits for the element of an action. Raises StepError unless exactly one is visible."""
     scope = page.frame_locator(action.frame) if action.frame else page
-    found = scope.locator(action.selector).filter(visible=True)
-    found.first.wait_for(state="visible")
-    n = found.count()
+    matches = scope.locator(action.selector).filter(visible=True)
+    matches.first.wait_for(state="visible")
+    n = matches.count()
     if n != 1:
         raise StepError("ambiguous", f"expected one visible element for {action.selector}, found {n}")
-    return found
+    return matches
 
 
 def carry_out(target: Locator, action: Action) -> None:
+    """Carries out an action on its element."""
     done: dict[str, Callable[[], object]] = {
         "CLICK": lambda: target.click(),
         "TYPE": lambda: target.fill(action.operation.value),
@@ -215,17 +213,18 @@ def carry_out(target: Locator, action: Action) -> None:
 
 
 def evaluate(page: Page, condition: Condition) -> ConditionResult:
+    """Looks on a page for what a condition names: an address, elements, values or texts."""
     if condition.selector is None:
         address = urlunsplit(("", "", *urlsplit(page.url)[2:]))
         return ConditionResult(str(condition.url) in address, address)
-    found = page.locator(condition.selector).filter(visible=True)
+    matches = page.locator(condition.selector).filter(visible=True)
     if condition.visible is not None:
-        n = found.count()
+        n = matches.count()
         return ConditionResult(bool(n) == condition.visible, f"{n} visible elements")
     if condition.value is not None:
-        values = found.evaluate_all(_VALUES)
+        values = matches.evaluate_all(_VALUES)
         return ConditionResult(condition.value in values, values)
-    texts = [" ".join(text.split()) for text in found.all_inner_texts()]
+    texts = [" ".join(text.split()) for text in matches.all_inner_texts()]
     wanted = " ".join(str(condition.text).split())
     return ConditionResult(any(wanted in text for text in texts), texts)
 

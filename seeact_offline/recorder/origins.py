@@ -1,5 +1,5 @@
-"""What a browser may reach and how it shows itself: origins, folders that are served over HTTP, the environment's
-proxy, and settings for websites."""
+"""Reach and settings of a browser: origins, folders that are served over HTTP, the environment's proxy,
+and the settings that websites see."""
 
 from __future__ import annotations
 
@@ -111,7 +111,9 @@ class _FolderHandler(http.server.SimpleHTTPRequestHandler):
         path = Path(self.translate_path(self.path))
         with suppress(OSError, ValueError):
             read = [path, *(path / name for name in ("index.html", "index.htm") if (path / name).exists())]
-            if all(one.resolve().is_relative_to(self.directory) and (one.is_file() or one.is_dir()) for one in read):
+            if all(
+                file.resolve().is_relative_to(self.directory) and (file.is_file() or file.is_dir()) for file in read
+            ):
                 return super().send_head()
         self.send_error(http.HTTPStatus.NOT_FOUND)
         return None
@@ -147,7 +149,11 @@ class BrowserOptions:
     def identity(self) -> dict[str, object]:
         """The settings by which pages may differ, without the defaults;
         of a storage state no more than that there is one."""
-        names = [one.name for one in fields(self) if one.name != "trace" and getattr(self, one.name) != one.default]
+        names = [
+            setting.name
+            for setting in fields(self)
+            if setting.name != "trace" and getattr(self, setting.name) != setting.default
+        ]
         return {name: True if name == "storage_state" else getattr(self, name) for name in names}
 
     def of_context(self) -> dict[str, Any]:

@@ -187,18 +187,18 @@ class Recorder:
         # numbered by first appearance: a node keeps its id from page to page, but the browser's own numbers depend on
         # timing
         ids: dict[int, int] = {}
-        for capture in [*(one.capture for one in states), *([final] if final else [])]:
+        for capture in [*(state.capture for state in states), *([final] if final else [])]:
             for node in capture.tree.walk():
                 node.backend_node_id = ids.setdefault(node.backend_node_id, len(ids) + 1)
-        for one in states:
-            one.hit[:] = [ids.get(node, -1) for node in one.hit]
+        for state in states:
+            state.hit[:] = [ids.get(node, -1) for node in state.hit]
         # the port of a folder that is served here is another one each time
         base = "" if start == task.start else urlunsplit((*urlsplit(start)[:2], "", "", ""))
-        actions = tuple(one.action_text for one in states)
+        actions = tuple(state.action_text for state in states)
         finals = [*[None] * (len(states) - 1), final]
         return [
-            self._record(task, i, one, actions, self._recorded(task, one.capture, finals[i], ids, base))
-            for i, one in enumerate(states)
+            self._record(task, i, state, actions, self._recorded(task, state.capture, finals[i], ids, base))
+            for i, state in enumerate(states)
         ]
 
     def _capture(self, page: Page, session: CDPSession, check: tuple[Condition, ...]) -> _Capture:
@@ -250,8 +250,7 @@ class Recorder:
         page = clean(state.capture.tree, Box(0, 0, *size))
         return StepRecord(
             annotation_id=task.annotation_id, action_uid=task.action_uid(index), task=task.task, website=task.website,
-            domain=task.domain,
-            subdomain=task.subdomain, index=index, actions=actions, operation=task.actions[index].operation,
+            domain=task.domain, subdomain=task.subdomain, index=index, actions=actions, operation=task.actions[index].operation,
             raw_html=raw_html(state.capture.tree) if self._options.raw_html else "", cleaned_html=cleaned_html(page),
             elements=tuple(element_records(page, state.hit)), screenshot=encoded, recorded=recorded,
         )  # fmt: skip
@@ -432,16 +431,16 @@ class RecordingFolder:
             raise InputError("out", sentence=f"{out} holds something already; name a new folder, or use `force`")
         places: dict[str, int] = {}
         begun: dict[str, int] = {}
-        known = {task.annotation_id for task in self._tasks}
+        own_tasks = {task.annotation_id for task in self._tasks}
         for line in self._journal.lines():
             try:
-                found = json.loads(line.text)
-                kept = begun if found.get("stopped") else places
-                kept[str(found["key"])], name = line.offset, found["annotation_id"]
+                entry = json.loads(line.text)
+                kept = begun if entry.get("stopped") else places
+                kept[str(entry["key"])], name = line.offset, entry["annotation_id"]
             except (ValueError, TypeError, KeyError, AttributeError):
                 why = f"line {line.number} of {self._journal.path} is damaged"
                 raise InputError("out", sentence=f"{why}; name a new folder, or use `force`") from None
-            if name not in known:
+            if name not in own_tasks:
                 why = f"{out} holds another script's task {name}"
                 raise InputError("out", sentence=f"{why}; name a new folder, or use `force`")
         return places, begun

@@ -72,9 +72,9 @@ class Free:
     """Paths of a state whose value may vary, as patterns (`order.id`, `cart.*`)."""
 
     paths: tuple[str, ...] = ()
-    """Do not count at all."""
+    """Patterns of paths that do not count at all."""
     own_words: tuple[str, ...] = ()
-    """Any text will do, but some."""
+    """Patterns of paths at which any text will do, but an empty one."""
 
 
 NOTHING_FREE = Free()

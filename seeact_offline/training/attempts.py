@@ -263,9 +263,11 @@ def write_control(path: Path, gold: Path, n_items: int, seed: str) -> DialogueCo
 
 
 def exploration_figures(exploration: Exploration, n_items: int, seed: int) -> dict[str, Any]:
-    """`s_at`: tasks with an accepted attempt within k, over all tasks. `pass_at`: steps that some attempt within k has
+    """Figures of a cycle's attempts. `n_items`: actions of the accepted attempts.
+
+    `s_at`: tasks with an accepted attempt within k, over all tasks. `pass_at`: steps that some attempt within k has
     right, over all steps; another figure, as those of a task may be right in different attempts.
-    `n_items`: actions of the accepted attempts."""
+    """
     tasks = exploration.first.tasks
     s_at, pass_at = [], []
     for k in range(1, exploration.most + 1):

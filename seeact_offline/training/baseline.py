@@ -41,7 +41,7 @@ class FineTuning:
         " none)",
         group=TRAINING, metavar="DIR|HUB_ID", is_basic=True,
     )
-    """Or the shape of one that begins with random weights; None: the baseline's. See `resolved_base`."""
+    """A folder, a hub id, or the shape of a base with random weights; None: the baseline's. See `resolved_base`."""
     dataset: Any = "sample"
     split: str = "train"
     limit: int | None = None
@@ -50,7 +50,7 @@ class FineTuning:
         None, "of the train split: for --hard-negatives, and vlm",
         group=TRAINING, read=Path, metavar="FILE", is_basic=True,
     )
-    """For `hard_negatives`, and for questions about whole groups of ranked candidates."""
+    """Ranks for `hard_negatives`, and for questions about whole groups of ranked candidates."""
     prompts: str = option(
         PROMPTS, "prompt pack (default: {default}; with --recipe none)", group=TRAINING, metavar="NAME|DIR"
     )
@@ -63,7 +63,7 @@ class FineTuning:
     """It decides what is not given."""
     running: Running = field(default_factory=Running)
     own: Mapping[str, Any] = field(default_factory=dict)
-    """Those of `OwnOptions` that were given, by name."""
+    """Given fields of `OwnOptions`, by name."""
     resume: bool = option(False, "resume from the last checkpoint in --out", group=TRAINING, read=bool, is_basic=True)
     processes: int = option(1, "that prepare the data", group=TRAINING, number=POSITIVE, metavar="N")
     test_data: Any | None = option(
@@ -74,7 +74,7 @@ class FineTuning:
         TEST_SPLITS, "asked as a whole; none for none (default: the three test splits)",
         group=EVALUATION, read=splits, metavar="SPLIT[,SPLIT]", is_basic=True,
     )
-    """Of all three those that the data has."""
+    """Splits that the data lacks are left out of the default three."""
     eval_ranker: str | None = option(
         None, "ranks their candidates, and vlm's questions", group=EVALUATION, metavar="NAME|DIR"
     )
@@ -89,10 +89,10 @@ class FineTuning:
     @property
     def resolved_base(self) -> str | SmallBase:
         """The base, or the baseline's own. Raises InputError where there is none."""
-        found = find_baseline(self.baseline).base if self.base is None else self.base
-        if found is None:
+        base = find_baseline(self.baseline).base if self.base is None else self.base
+        if base is None:
             raise InputError("base", sentence=f"{self.baseline} needs `base`, a model's folder or hub id")
-        return found
+        return base
 
     @property
     def resolved_recipe(self) -> Recipe:
@@ -120,11 +120,11 @@ class FineTuning:
             return None
         if self.published not in RECIPES:
             raise InputError("recipe", f"one of {', '.join(RECIPES)}", self.published)
-        found = RECIPES[self.published]
-        if self.baseline not in found.baselines:
-            of = " and ".join(found.baselines)
+        recipe = RECIPES[self.published]
+        if self.baseline not in recipe.baselines:
+            of = " and ".join(recipe.baselines)
             raise InputError("recipe", sentence=f"`recipe` {self.published} is one of {of}, not of {self.baseline}")
-        return found
+        return recipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +221,8 @@ class Baseline:
 
 
 def find_baseline(name: str) -> Baseline:
-    """Raises InputError."""
+    """The baseline of this name. Raises InputError for an unknown one."""
     if name not in BASELINES:
         raise InputError("baseline", f"one of {', '.join(BASELINES)}", name)
-    found: Baseline = import_module(f"seeact_offline.training.{BASELINES[name]}").BASELINE
-    return found
+    baseline: Baseline = import_module(f"seeact_offline.training.{BASELINES[name]}").BASELINE
+    return baseline

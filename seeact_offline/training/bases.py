@@ -1,5 +1,4 @@
-"""What training starts from: other people's files, whose every fault is one sentence,
-or a small model with random weights.
+"""Bases of a training: other people's files, whose every fault is one sentence, or a small model with random weights.
 
 Small models are of transformers' own classes, with a tokenizer learnt from the training questions, to be trained from
 scratch on a laptop. Those that see look at pictures of PICTURE_SIDE pixels, whatever a picture's proportions.

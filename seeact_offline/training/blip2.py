@@ -159,7 +159,7 @@ def _bring_to(model: Any, processor: Any, side: int) -> None:
 
 
 def _language_folder(language: object) -> Path:
-    """Raises InputError for what is no T5."""
+    """The folder of a T5. Raises InputError for another model."""
     from transformers import AutoConfig
 
     folder = base_folder(language, "language")
@@ -177,9 +177,9 @@ def _take_language(model: Any, processor: Any, folder: Path, loading: Mapping[st
         wanted, got = getattr(own, name, None), getattr(config, name, None)
         if got != wanted:
             raise InputError("language", f"{name} {wanted}, as in the base", f"{got} in {folder}")
-    known = processor.tokenizer.get_vocab()
+    vocabulary = processor.tokenizer.get_vocab()
     tokens = load_part(AutoTokenizer, folder, "language").get_vocab()
-    foreign = next((token for token in sorted(tokens) if known.get(token) != tokens[token]), None)
+    foreign = next((token for token in sorted(tokens) if vocabulary.get(token) != tokens[token]), None)
     if foreign is not None:
         raise InputError("language", "the tokenizer of the base", f"{folder}, which has {foreign!r} at another place")
     taken = load_model(T5ForConditionalGeneration, folder, "language", **loading)
@@ -219,7 +219,7 @@ class Collator:
     pictures: Pictures
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """`rows`: of `MultiChoice` with pictures. Raises RowError `bad_screenshot`."""
+        """Collates rows of `MultiChoice` with pictures. Raises RowError `bad_screenshot`."""
         import torch
 
         tokenizer = self.processor.tokenizer

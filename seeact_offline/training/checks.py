@@ -98,7 +98,8 @@ def _check_attention(name: str) -> None:
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
     # `paged|...` are for servers; a name of the hub's, OWNER/NAME, would be code
-    names = ["eager", *sorted(known for known in ALL_ATTENTION_FUNCTIONS if "|" not in known and known != "eager")]
+    others = {function for function in ALL_ATTENTION_FUNCTIONS if "|" not in function} - {"eager"}
+    names = ["eager", *sorted(others)]
     if name not in names:
         raise InputError("attention", f"one of {', '.join(names)}", name)
     if name in FLASH and (find_spec(FLASH[name]) is None or not torch.cuda.is_available()):
@@ -106,12 +107,12 @@ def _check_attention(name: str) -> None:
 
 
 def _check_optimizer(name: str) -> None:
-    """Lets it take one step: only then do some say what they lack."""
+    """Raises InputError for an optimizer that cannot take one step here: only then do some say what they lack."""
     import torch
     from transformers import Trainer, TrainingArguments
     from transformers.training_args import OptimizerNames
 
-    names = [known.value for known in OptimizerNames]
+    names = [optimizer.value for optimizer in OptimizerNames]
     if name not in names:
         raise InputError("optimizer", f"one of {', '.join(names)}", name)
     # no TrainingArguments, which would open the process group before the data are prepared
@@ -193,7 +194,7 @@ def _refuse_shared(train: _Names, name: str, test: _Names) -> None:
 
 
 def _seen(split: Split) -> _Names:
-    """Reads no page and no picture."""
+    """The tasks of a split and their websites. Reads no page and no picture."""
     tasks, websites = frozenset(split.tasks), set()
     for source in split.sources:
         for row in source.light(("annotation_id", "website")):

@@ -188,7 +188,7 @@ class ImproveConfig:
 
     @classmethod
     def of(cls, config: ImproveConfig | None, options: dict[str, Any]) -> ImproveConfig:
-        """`options` win over `config`. Raises InputError; TypeError for an unknown name."""
+        """The config with these options, which win over it. Raises InputError; TypeError for an unknown name."""
         names = [field.name for field in fields(cls)]
         if unknown := sorted(options.keys() - set(names)):
             near = get_close_matches(unknown[0], names, 1)

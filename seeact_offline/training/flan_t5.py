@@ -149,19 +149,15 @@ class FlanT5Tuning:
         return dataclasses.replace(self._questions, held_out=held_out, tokenizer=self._tokenizer)
 
     def trainer(self, maker: MultiChoice, table: Any, progress: TrainingProgress) -> Any:
+        """Raises InputError for a checkpoint without all its weights."""
         from transformers import DataCollatorForSeq2Seq
 
-        model = self._model(maker.tokenizer)
+        model = load_t5(self._asked)
+        if len(maker.tokenizer) > model.config.vocab_size:
+            got = f"{len(maker.tokenizer)} tokens for a model of {model.config.vocab_size}"
+            raise InputError("base", "a tokenizer that belongs to the model", got)
         collator = DataCollatorForSeq2Seq(maker.tokenizer, model, pad_to_multiple_of=8)
         return seq2seq_trainer(model, maker.tokenizer, collator, table, self._asked, progress)
-
-    def _model(self, tokenizer: Any) -> Any:
-        """Raises InputError for a checkpoint without all its weights."""
-        model = load_t5(self._asked)
-        if len(tokenizer) > model.config.vocab_size:
-            got = f"{len(tokenizer)} tokens for a model of {model.config.vocab_size}"
-            raise InputError("base", "a tokenizer that belongs to the model", got)
-        return model
 
 
 def load_t5(asked: FineTuning) -> Any:

@@ -39,7 +39,7 @@ OF_CONTROL = (
 
 
 def improvement_report(results: Mapping[str, Any]) -> str:
-    """`results`: as `improvement.json` holds them."""
+    """The report as Markdown. `results`: as `improvement.json` holds them."""
     cycles, imitation = results["cycles"], results["imitation"]
     left_out = ", ".join(f"{n} {name}" for name, n in imitation["left_out"].items())
     thoughts = "no thoughts" if imitation["thoughts"] == "none" else f"thoughts by {imitation['thoughts']}"
@@ -165,7 +165,7 @@ def _interval(ci95: list[float] | None) -> str:
 
 
 def improvement_png(results: Mapping[str, Any]) -> bytes:
-    """`results`: as `improvement.json` holds them. The same results give the same bytes."""
+    """Draws the figure as PNG. `results`: as `improvement.json` holds them. The same results give the same bytes."""
     return drawn(draw_improvement, results, ".png")
 
 

@@ -90,7 +90,7 @@ class Draw:
 
 
 def pool_of(step: Step, ranks: Mapping[str, int] | None = None, under: int | None = None) -> Pool:
-    """`ranks`: from 0, by id; `under`: wrong elements of lower ranks are hard."""
+    """The candidates of a step. `ranks`: from 0, by id; `under`: wrong elements of lower ranks are hard."""
     right = tuple(c.backend_node_id for c in step.candidates if c.is_positive)
     wrong = tuple(c.backend_node_id for c in step.candidates if not c.is_positive)
     hard = tuple(node for node in wrong if ranks[node] < under) if ranks is not None and under is not None else ()
@@ -98,7 +98,7 @@ def pool_of(step: Step, ranks: Mapping[str, int] | None = None, under: int | Non
 
 
 def draw(pool: Pool, recipe: Recipe, epoch: int, number: int) -> Draw:
-    """`epoch` from 0, or HELD_OUT; `number` from 0. The step has a right element."""
+    """Draws the elements of a question. `epoch` from 0, or HELD_OUT; `number` from 0. The step has a right element."""
     chance = random.Random(f"{recipe.seed}\n{pool.key}\n{epoch}\n{number}")
     wrong = pool.wrong
     if recipe.hard_negatives is not None:
@@ -141,7 +141,7 @@ def check_pack(pack: PromptPack) -> None:
 
 
 def example(pack: PromptPack, step: Step, page: Page, drawn: Draw) -> Example:
-    """Raises RowError for a candidate that is not in the page."""
+    """Words a question. Raises RowError for a candidate that is not in the page."""
     group = page.describe_group(drawn.ids, STYLES["seq2seq"])
     ids = [choice.backend_node_id for choice in group.choices]
     options = tuple(choice.text for choice in group.choices)

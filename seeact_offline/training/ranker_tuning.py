@@ -220,7 +220,7 @@ class EpochPairs:
         self.set_epoch(0)
 
     def set_epoch(self, epoch: int) -> None:
-        """`epoch`: from 0."""
+        """Draws the pairs of an epoch, counted from 0."""
         if epoch != self._epoch:
             self._epoch = epoch
             self._pairs = [
@@ -249,10 +249,10 @@ class EpochPairs:
 
 def to_group(step: Step) -> PairGroup:
     """The texts of the step's candidates, positive and negative. Raises RowError for a page without texts of all."""
-    given = ranker_input(step)
-    right = [given.texts[c.backend_node_id] for c in step.candidates if c.is_positive]
-    wrong = [given.texts[c.backend_node_id] for c in step.candidates if not c.is_positive]
-    return PairGroup(given.query, tuple(right), tuple(wrong))
+    inputs = ranker_input(step)
+    right = [inputs.texts[c.backend_node_id] for c in step.candidates if c.is_positive]
+    wrong = [inputs.texts[c.backend_node_id] for c in step.candidates if not c.is_positive]
+    return PairGroup(inputs.query, tuple(right), tuple(wrong))
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +260,7 @@ class GroupTexts:
     """Makes the rows of a part's steps: the texts of their candidates."""
 
     distinct: bool
-    """As `distinct_negatives`."""
+    """True: see `distinct_negatives`."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -302,7 +302,10 @@ class StoredGroups:
 
 
 def train_ranker(asked: RankerTraining, watch: Watch | None = None) -> TrainingResult:
-    """Raises InputError for what cannot be used. Steps that cannot be learnt from are counted."""
+    """Trains a ranker on a split. Steps that cannot be learnt from are counted.
+
+    Raises InputError for what cannot be used.
+    """
     watch, settings, folder = watch or Watch(), asked.settings, asked.out / DATA
     watch.note(f"training a ranker on {asked.split} of {asked.dataset}, into {asked.out}")
     check_installed("train-ranker")
@@ -387,10 +390,10 @@ def _small_base(asked: RankerTraining, identity: Mapping[str, Any], groups: Stor
 
 def to_trial(step: Step) -> TrialGroup:
     """The texts of the step's candidates in document order, and which are right."""
-    given = ranker_input(step)
-    nodes = sorted(given.texts, key=lambda node: given.places[node])
+    inputs = ranker_input(step)
+    nodes = sorted(inputs.texts, key=lambda node: inputs.places[node])
     right = frozenset(place for place, node in enumerate(nodes) if node in step.truth.positives)
-    return TrialGroup(given.query, tuple(given.texts[node] for node in nodes), right)
+    return TrialGroup(inputs.query, tuple(inputs.texts[node] for node in nodes), right)
 
 
 def _read_trial(asked: RankerTraining, watch: Watch) -> list[TrialGroup]:

@@ -37,7 +37,11 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def splits(text: str) -> tuple[str, ...]:
-    """Reads test splits by their usual names or the hub's. Raises ValueError."""
+    """Reads test splits by their usual names or the hub's. Raises ValueError.
+
+    >>> splits("cross_task,test_domain")
+    ('cross_task', 'cross_domain')
+    """
     usual = {SPLITS[name]: name for name in TEST_SPLITS}
     chosen = tuple(usual.get(name, name) for name in names(text))
     wrong = [name for name in chosen if name not in TEST_SPLITS]
@@ -61,7 +65,7 @@ class Recipe:
     hard_negatives: int | None = option(
         None, "wrong elements are those ranked under K", group=RECIPE, number=POSITIVE, metavar="K"
     )
-    """In HARD_SHARE of the draws. None: uniformly from the page, as published."""
+    """Decides HARD_SHARE of the draws. None: all are uniform over the page, as published."""
     held_out: float = option(
         0.0, "share of the tasks not trained on; {default}", group=RECIPE, number=FROM_0, metavar="X"
     )
@@ -96,7 +100,7 @@ class Recipe:
     # fmt: on
 
     def __post_init__(self) -> None:
-        """Raises InputError."""
+        """Raises InputError for a field out of its range."""
         for name in ("none_share", "held_out", "warmup"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(name, "a share from 0 to less than 1", str(getattr(self, name)))
@@ -116,7 +120,7 @@ class PublishedRecipe:
 
     recipe: Recipe
     baselines: tuple[str, ...]
-    """Those that it is for."""
+    """Baselines that it is for."""
     pack: str
     """The kind of `import-prompts` that makes its wording."""
     ranker: str
@@ -137,7 +141,7 @@ in ten minutes on two cores."""
 
 @dataclass(frozen=True, slots=True)
 class SmallBase:
-    """Its shape: FLAN-T5 (gated feed-forward layers) with fewer and narrower layers.
+    """The shape of a small base: FLAN-T5 (gated feed-forward layers) with fewer and narrower layers.
 
     A BLIP-2 holds such a T5; its other parts, and a LLaVA's, have the width and depth of the encoder.
     """
@@ -200,10 +204,10 @@ class Running:
         if batch % devices:
             raise InputError("batch", f"a number that {devices} devices share evenly", str(batch))
         share = batch // devices
-        found = self.per_device or next(n for n in range(min(share, most or share), 0, -1) if share % n == 0)
-        if share % found:
-            raise InputError("per_device", f"a number that divides the {share} of each device", str(found))
-        return found
+        per_device = self.per_device or next(n for n in range(min(share, most or share), 0, -1) if share % n == 0)
+        if share % per_device:
+            raise InputError("per_device", f"a number that divides the {share} of each device", str(per_device))
+        return per_device
 
     def accumulate(self, batch: int, devices: int, most: int | None = None) -> int:
         """Batches of a device whose gradients add up to one step of the optimizer. Raises InputError."""

@@ -50,10 +50,8 @@ UNWRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Errors of a disk that is full, or of a limit to its use."""
 LORA_DROPOUT = 0.05
 CONFIG, GENERATION, TEMPLATE = "config.json", "generation_config.json", "chat_template.jinja"
+# the best one (`mark_best`), and the last one, from which a killed training resumes
 KEPT_CHECKPOINTS = 2
-
-
-# --- progress ---
 
 
 # --- before ---
@@ -112,8 +110,8 @@ def _claimed(out: Path) -> dict[str, Any]:
 
 def last_checkpoint(out: Path) -> Path | None:
     """The last checkpoint that is complete."""
-    found = [path for path in (out / CHECKPOINTS).glob("checkpoint-*") if _is_whole(path)]
-    return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+    checkpoints = [path for path in (out / CHECKPOINTS).glob("checkpoint-*") if _is_whole(path)]
+    return max(checkpoints, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
 
 
 def _is_whole(checkpoint: Path) -> bool:

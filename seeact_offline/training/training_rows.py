@@ -231,7 +231,7 @@ class EpochRows:
         self.begin_epoch(epoch)
 
     def begin_epoch(self, epoch: int) -> None:
-        """`epoch`: from 0, or HELD_OUT."""
+        """Selects the rows of an epoch: from 0, or HELD_OUT."""
         self.epoch, self._places = epoch, places_of(self._epochs, epoch, self._batch)
 
     def lengths(self) -> list[int]:
@@ -321,7 +321,7 @@ class Pictures:
         return str(key) in self._places
 
     def page(self, key: StepKey) -> PagePicture:
-        """Raises KeyError for a step whose picture was not kept."""
+        """The picture of a step's page. Raises KeyError where it was not kept."""
         return PagePicture(_EncodedPicture(self._table["screenshot"][self._places[str(key)]].as_py()))
 
     def group(self, key: StepKey, span: Span) -> Image.Image:

@@ -77,7 +77,10 @@ class FineTuningResult:
 
 
 def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult:
-    """Raises InputError for what cannot be used. Steps that cannot be learnt from are counted."""
+    """Fine-tunes a baseline and asks it about the test splits. Steps that cannot be learnt from are counted.
+
+    Raises InputError for what cannot be used.
+    """
     watch, baseline = watch or Watch(), find_baseline(asked.baseline)
     watch.note(f"fine-tuning {asked.baseline} on {asked.split} of {asked.dataset}, into {asked.out}")
     _tell_published(asked, watch)
@@ -86,8 +89,8 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
     split = open_split(asked.dataset, asked.split, limit=asked.limit)
     compared = check_separate(split, asked.test_data)
     held_out = held_out_tasks(split, asked.resolved_recipe)
-    known = _identity(asked, baseline, split)
-    check_out(asked.out, known, asked.resume, is_whole=False)
+    asked_identity = _identity(asked, baseline, split)
+    check_out(asked.out, asked_identity, asked.resume, is_whole=False)
     how = baseline.evaluation(asked)
     _check_evaluation(asked, how, compared, watch)
     prepare_torch(asked.resolved_recipe.seed, asked.running.threads)
@@ -95,7 +98,7 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
         based = _with_base(asked, baseline, split, held_out)
     opened = _opened(asked, baseline, based, split)
     scores = None if asked.scores is None else file_digest(asked.scores)
-    identity = {**known, "scores": scores, **opened.identity, **known}
+    identity = {**asked_identity, "scores": scores, **opened.identity, **asked_identity}
     check_out(asked.out, identity, asked.resume)
     maker, made = _questions(asked, opened, split, held_out, identity, watch)
     began, ready = time.monotonic(), [opened]
@@ -277,7 +280,8 @@ def _questions(
 
 
 def _evaluation(asked: FineTuning, split: str, how: Mapping[str, Any]) -> EvalConfig:
-    """`eval --model hf/OUT` on one split, into the model's own folder. `how`: the baseline's fields of `EvalConfig`."""
+    """The config of `eval --model hf/OUT` on one split, into the model's own folder.
+    `how`: the baseline's fields of `EvalConfig`."""
     return EvalConfig(
         dataset=asked.dataset if asked.test_data is None else asked.test_data,
         split=split,

@@ -101,7 +101,7 @@ class ChoiceQuestions:
                 yield left_out(error.name)
 
     def _step_rows(self, step: Step, grounding: Grounding) -> StepRows:
-        """Raises StepError for a step that nothing can be learnt from."""
+        """The questions of a step. Raises StepError for one that nothing can be learnt from."""
         pictures = open_pictures(self.pictures)
         if step.key not in pictures:
             raise RowError("no_screenshot")

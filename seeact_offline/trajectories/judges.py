@@ -95,6 +95,7 @@ class Judge:
     """Decides from a case, the texts of `templates` and the model."""
     k: str = "all"
     """Screenshots that are shown where nothing is asked for."""
+    # as the released code of WebVoyager asks its judge
     max_tokens: int = 1000
     seed: int = 42
     declined_is_failure: bool = False
@@ -195,7 +196,7 @@ class _Evidence:
     pictures: tuple[Picture, ...]
     """Screenshots of enough relevance."""
     values: Mapping[str, str]
-    """For the text that asks for a verdict."""
+    """Placeholders of the text that asks for a verdict."""
 
 
 def _score(remark: str) -> int:
