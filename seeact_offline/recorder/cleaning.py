@@ -17,7 +17,8 @@ from seeact_offline.records import Box
 
 SALIENT = {
     "alt": "alt", "aria-description": "aria_description", "aria-label": "aria_label", "aria-role": "aria_role",
-    "label": "label", "name": "name", "placeholder": "placeholder", "role": "role", "title": "title", "type": "type", "value": "value",
+    "label": "label", "name": "name", "placeholder": "placeholder", "role": "role", "title": "title", "type": "type",
+    "value": "value",
 }  # fmt: skip
 DROPPED = frozenset(
     {"script", "style", "noscript", "template", "head", "meta", "link", "base", "title", "br", "wbr", "param", "track"}

@@ -250,7 +250,8 @@ class Recorder:
         page = clean(state.capture.tree, Box(0, 0, *size))
         return StepRecord(
             annotation_id=task.annotation_id, action_uid=task.action_uid(index), task=task.task, website=task.website,
-            domain=task.domain, subdomain=task.subdomain, index=index, actions=actions, operation=task.actions[index].operation,
+            domain=task.domain, subdomain=task.subdomain, index=index, actions=actions,
+            operation=task.actions[index].operation,
             raw_html=raw_html(state.capture.tree) if self._options.raw_html else "", cleaned_html=cleaned_html(page),
             elements=tuple(element_records(page, state.hit)), screenshot=encoded, recorded=recorded,
         )  # fmt: skip
