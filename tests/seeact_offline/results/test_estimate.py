@@ -18,6 +18,7 @@ from PIL import Image
 
 import seeact_offline as so
 from seeact_offline.models import Price
+from seeact_offline.models.tokens import count_words, visual_tokens
 from seeact_offline.ranking import tokenizers
 from seeact_offline.ranking.tokenizers import open_tokenizer
 from seeact_offline.records import InputError
@@ -27,7 +28,6 @@ from seeact_offline.results.estimate_report import Amount, Assumptions, Estimate
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.strategy_opening import without_ignored
 from seeact_offline.scoring import inference
-from seeact_offline.tokens import count_words, visual_tokens
 from tests.annexes import needs
 from tests.chat_server import Answer, ChatServer
 from tests.pages import synthetic_rows
