@@ -1,7 +1,7 @@
 """The published layout on the hub: the parquet files of one split at one commit, each fetched when a row of it is read.
 
-Order, fingerprint and numbers of rows need a few small columns, which are read from the files in parts and kept. So a run of some tasks fetches
-the files that hold them and no others, and begins when the first one is there.
+Order, fingerprint and numbers of rows need a few small columns, which are read from the files in parts and kept. So a
+run of some tasks fetches the files that hold them and no others, and begins when the first one is there.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from threading import Thread
 from typing import Any
 
 from ..files import hub
-from ..files.digest import cached_file_digest
-from ..files.places import cache_folder
+from ..files.digest import cache_folder, cached_file_digest
 from ..records import DatasetError
 from .readers import ParquetFiles, first_line
 from .rows import LIGHT_COLUMNS

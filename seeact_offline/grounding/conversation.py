@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.merging import Decision
-from seeact_offline.models.model_call import WAITING, call_model
+from seeact_offline.models.client import WAITING, call_model
 from seeact_offline.pages.screenshots import Crop, group_crop
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import (
@@ -271,6 +271,6 @@ def count_resized(questions: Sequence[Question]) -> int:
     return len({picture.key for picture in shown if getattr(picture, "resized", False)})
 
 
-def nonzero_notes(**counts: int) -> tuple[tuple[str, int], ...]:
+def nonzero_notes(**counts: int) -> dict[str, int]:
     """The counts that are not zero, sorted by name, as `GroundingResult.notes` holds them."""
-    return tuple(sorted((name, count) for name, count in counts.items() if count))
+    return {name: count for name, count in sorted(counts.items()) if count}

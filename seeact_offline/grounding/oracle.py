@@ -147,7 +147,7 @@ class OracleGrounding(Grounding):
             )
             return session.failed(another)
         said = build_reply(question, talk.texts, GroundingReply(None, answer.op, answer.value))
-        said = replace(said, element_id=answer.element_id)
+        said = msgspec.structs.replace(said, element_id=answer.element_id)
         notes = nonzero_notes(picture_resized=resized, oracle_unbound=int(answer.turn1_sha256 is None))
         session.replies.append(said)
         return session.ended(decision(said), notes=notes)

@@ -25,9 +25,8 @@ import msgspec
 from seeact_offline.agents.gui_agent import AgentGrounding
 from seeact_offline.dataset.rows import StoredScreenshot
 from seeact_offline.files.digest import file_digest
-from seeact_offline.files.journal import Journal
 from seeact_offline.files.redaction import redact
-from seeact_offline.files.whole import replace_text
+from seeact_offline.files.whole import Journal, replace_text
 from seeact_offline.grounding import Grounding
 from seeact_offline.live.acting_places import (
     BUNDLED,
@@ -78,8 +77,7 @@ from seeact_offline.runs.folder import Made, Manifest, RunFolder
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
 from seeact_offline.runs.opening import safe_name
 from seeact_offline.runs.paid_folder import PaidFolder, paid_folder
-from seeact_offline.runs.ranking import live_scores
-from seeact_offline.runs.strategy_opening import open_strategy, without_ignored
+from seeact_offline.runs.strategy_opening import live_scores, open_strategy, without_ignored
 from seeact_offline.runs.watch import Watch
 from seeact_offline.sample import FONTS
 from seeact_offline.trajectories import Trajectory, TrajectoryStep, Verdict

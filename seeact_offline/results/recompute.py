@@ -252,7 +252,7 @@ def open_finished(
 def _missing(key: StepKey) -> Prediction:
     """A step that the run's file has no line of counts as wrong: without it, lost lines would raise the figures."""
     detail = "the run holds no prediction of this step"
-    return Prediction(key, (), None, "", "", failure=NO_PREDICTION, detail=detail, ran=False, failed_in="call")
+    return Prediction(*key, None, "", "", failure=NO_PREDICTION, detail=detail, ran=False, failed_in="call")
 
 
 def with_opinions(

@@ -11,14 +11,16 @@ import threading
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, TypeVar
+
+import msgspec
 
 from seeact_offline.dataset.split import with_earlier
 from seeact_offline.grounding import Grounding, PreparedStep
 from seeact_offline.grounding.conversation import in_thread, nonzero_notes
-from seeact_offline.models.model_call import ENOUGH
+from seeact_offline.models.retrying import ENOUGH
 from seeact_offline.pages.dom import Page
 from seeact_offline.ranking import Scores
 from seeact_offline.records import (
@@ -170,23 +172,25 @@ async def predict(step: Step, ready: Callable[[], PreparedStep], grounding: Grou
 
     What was ranked and whether a right element can be reached is known before the model is asked, and kept whatever it does.
     """
-    known = Prediction(step.key, (), None, "", "", ran=False)
+    known = Prediction(*step.key, None, "", "", ran=False)
     try:
         prepared = await in_thread(ready)
         # a fault that keeps `reaches` from an answer keeps every model from one
-        known = replace(known, ranked=tuple(one.backend_node_id for one in prepared.ranked), reachable=False)
-        known = replace(known, reachable=await in_thread(grounding.reaches, prepared))
+        known = msgspec.structs.replace(
+            known, ranked=tuple(one.backend_node_id for one in prepared.ranked), reachable=False
+        )
+        known = msgspec.structs.replace(known, reachable=await in_thread(grounding.reaches, prepared))
         grounded = await grounding.ground(prepared, model)
     except StepError as error:
-        known = replace(known, ranked=known.ranked or error.ranked)
-        return replace(known, failure=error.name, detail=error.detail[:300], failed_in=error.stage)
+        known = msgspec.structs.replace(known, ranked=known.ranked or error.ranked)
+        return msgspec.structs.replace(known, failure=error.name, detail=error.detail[:300], failed_in=error.stage)
     except SeeActError:
         raise
     except Exception as error:
         # a page or an answer that we never met: one step must not end a run that others have paid for
-        return replace(known, failure="internal_error", detail=f"{type(error).__name__}: {error}"[:300])
+        return msgspec.structs.replace(known, failure="internal_error", detail=f"{type(error).__name__}: {error}"[:300])
     decision = grounded.decision
-    return replace(
+    return msgspec.structs.replace(
         known,
         groups=grounded.groups,
         element_id=decision.element_id,
@@ -199,7 +203,7 @@ async def predict(step: Step, ready: Callable[[], PreparedStep], grounding: Grou
         failed_in=decision.failed_in,
         point=grounded.point,
         notes=nonzero_notes(
-            **dict(grounded.notes),
+            **grounded.notes,
             reply_reused=sum(call.record.reused for call in grounded.calls),
             unknown_finish_reason=sum(
                 call.record.finish_reason is not None and not call.record.reused for call in grounded.calls

@@ -17,12 +17,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
+import msgspec
+
 from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.files.named import read_regular
 from seeact_offline.files.redaction import redact_values
 from seeact_offline.files.whole import replace_text
-from seeact_offline.models.batch import BatchCodec, BatchModel, PendingRequest, read_result
-from seeact_offline.models.batch_api import BatchApi
+from seeact_offline.models.batch import BatchApi, BatchCodec, BatchModel, PendingRequest, read_result
 from seeact_offline.models.budget import Budget
 from seeact_offline.models.failures import Failure, scrubbed
 from seeact_offline.models.http_client import MAX_REPLY_BYTES
@@ -219,7 +220,9 @@ def _ask(run: OpenRun, state: RunState, model: BatchModel, codec: BatchCodec, wr
             except RowError as error:
                 fault = fault or error
         if fault is not None:
-            prediction = replace(prediction, failure=fault.name, detail=fault.detail, failed_in=fault.stage)
+            prediction = msgspec.structs.replace(
+                prediction, failure=fault.name, detail=fault.detail, failed_in=fault.stage
+            )
         return _PendingAnswer(prediction, found.truth, lines=tuple(lines))
 
     def accept(answer: _PendingAnswer) -> bool:

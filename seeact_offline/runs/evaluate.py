@@ -12,6 +12,7 @@ from seeact_offline.files.markdown import printable
 from seeact_offline.grounding.strategies import notes
 from seeact_offline.models.budget import Budget
 from seeact_offline.ranking import Scores
+from seeact_offline.ranking.stage import extent
 from seeact_offline.records import Model, Prediction, Step
 from seeact_offline.runs.ask import RunState, StepAnswer, ask_step, ask_steps, run_coroutine
 from seeact_offline.runs.config import EvalConfig
@@ -21,7 +22,6 @@ from seeact_offline.runs.opening import OpenRun, open_run
 from seeact_offline.runs.paid_folder import PaidFolder, paid_folder
 from seeact_offline.runs.reading_hints import reading_hint
 from seeact_offline.runs.run import Run
-from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted, report
 from seeact_offline.scoring.results import assemble

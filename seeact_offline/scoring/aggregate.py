@@ -38,7 +38,7 @@ def summarise(
     has_ranks = ranked or any(s.best_rank is not None for s in scores) or not ran
     notes: Counter[str] = Counter()
     for prediction in predictions:
-        notes.update(dict(prediction.notes))
+        notes.update(prediction.notes)
     return Summary(
         n_tasks=len(tasks),
         n_steps=len(scores),

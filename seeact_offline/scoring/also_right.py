@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import numpy as np
 
+from seeact_offline.files.formats import check_other_answer
 from seeact_offline.files.named import read_rows
-from seeact_offline.files.other_answers import OtherAnswerEntry
-from seeact_offline.records import InputError, Metric, Operation, OtherAnswer, Prediction, StepKey, Truth
+from seeact_offline.records import InputError, Metric, OtherAnswer, Prediction, StepKey, Truth
 from seeact_offline.scoring.answers import Answers
 from seeact_offline.scoring.rules import Protocol
 
@@ -33,9 +33,13 @@ class OtherAnswerLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
 
     annotation_id: _NotEmpty
     action_uid: _NotEmpty
-    also_right: Annotated[tuple[OtherAnswerEntry, ...], msgspec.Meta(min_length=1)]
+    also_right: Annotated[tuple[OtherAnswer, ...], msgspec.Meta(min_length=1)]
     note: str = ""
     annotator: str = ""
+
+    def __post_init__(self) -> None:
+        for answer in self.also_right:
+            check_other_answer(answer)
 
     @property
     def key(self) -> StepKey:
@@ -60,7 +64,7 @@ def read_also_right(path: Path) -> dict[StepKey, OtherAnswerLine]:
 def with_also_right(truths: Sequence[Truth], lines: Mapping[StepKey, OtherAnswerLine]) -> list[Truth]:
     """Adds the answers of a file to those that the truths have."""
     return [
-        replace(truth, also_right=(*truth.also_right, *(one.answer for one in line.also_right)))
+        msgspec.structs.replace(truth, also_right=(*truth.also_right, *line.also_right))
         if (line := lines.get(truth.key)) is not None
         else truth
         for truth in truths
@@ -118,10 +122,15 @@ def second_figure(answers: Answers, protocol: Protocol, seed: int) -> SecondFigu
 
 def other_truth(truth: Truth, other: OtherAnswer) -> Truth:
     """The step as if this answer had been annotated."""
-    operation = truth.operation if other.op is None else Operation(other.op, other.value)
+    truth = msgspec.structs.replace(truth, also_right=())
+    if other.op is not None:
+        truth = msgspec.structs.replace(truth, op=other.op, value=other.value, original_op="")
     if not other.element_ids:
-        return replace(truth, operation=operation, also_right=())
-    return replace(
-        truth, operation=operation, positives=frozenset(other.element_ids), positives_in_order=other.element_ids,
-        target=other.element_ids[0], boxes=other.boxes, also_right=(),
-    )  # fmt: skip
+        return truth
+    return msgspec.structs.replace(
+        truth,
+        positives=frozenset(other.element_ids),
+        positives_in_order=other.element_ids,
+        target=other.element_ids[0],
+        boxes=other.boxes,
+    )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TypeVar
 
+import msgspec
 import numpy as np
 
 from seeact_offline.merging import merge
@@ -50,7 +51,10 @@ class Answers:
 
     def __init__(self, predictions: Sequence[Prediction], truths: Sequence[Truth]) -> None:
         self.predictions, self.truths = predictions, truths
-        named = (replace(p, element_id=None, point=None) if is_unreadable(p.failure) else p for p in predictions)
+        named = (
+            msgspec.structs.replace(p, element_id=None, point=None) if is_unreadable(p.failure) else p
+            for p in predictions
+        )
         self._steps = list(zip(named, truths, strict=True))
         self._known: dict[object, object] = {}
 
@@ -167,7 +171,7 @@ def _remerged(prediction: Prediction, rule: MergeRule) -> Prediction:
         return prediction
     decision = merge(prediction.groups, rule, prediction.ranked)
     return Prediction(
-        key=prediction.key,
+        *prediction.key,
         groups=prediction.groups,
         element_id=decision.element_id,
         op=decision.op,

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from seeact_offline.files.table import Table
 from seeact_offline.records import Prediction, Truth
 from seeact_offline.scoring.answers import Answers, StepCredits
@@ -48,7 +50,9 @@ def _no_offset(predictions: Sequence[Prediction], truths: Sequence[Truth]) -> di
         if prediction.point is None or shown is None or shown.part == (0, 0, *(truth.picture_size or ())):
             continue
         at = prediction.point[0] - shown.part[0], prediction.point[1] - shown.part[1]
-        before, after = (point_in_any_box(replace(prediction, point=one), truth) for one in (prediction.point, at))
+        before, after = (
+            point_in_any_box(msgspec.structs.replace(prediction, point=one), truth) for one in (prediction.point, at)
+        )
         of, moves = of + 1, moves + Counter([after - before])
     return {"no_offset": {"of": of, "lost": moves[-1], "won": moves[1]}} if of else {}
 

@@ -332,7 +332,7 @@ def element_by_rule(
     """A web agent's Element Accuracy by each of ELEMENT_RULES, averaged as the protocol does over the steps that it counts."""
     kept = [i for i, score in enumerate(scores) if score.outcome != LEFT_OUT]
     average = protocol.averaging([truths[i] for i in kept])
-    notes = [dict(predictions[i].notes) for i in kept]
+    notes = [predictions[i].notes for i in kept]
     quoted = _quoted(protocol, "element_accuracy")
     return {
         rule: ResultsFigure(**asdict(average.metric([float(one.get(note, 0)) for one in notes], seed)), quoted=quoted)
@@ -416,7 +416,7 @@ def price_of_batching(predictions: Sequence[Prediction]) -> dict[str, Any] | Non
     Calls are counted; those of the groups follow from the questions that were asked. Prompt tokens are estimated by one rule
     for both (`grounding.groups`); None if a step has no estimate.
     """
-    shared = [(p, dict(p.notes)) for p in predictions if dict(p.notes).get("shared_turn1")]
+    shared = [(p, p.notes) for p in predictions if p.notes.get("shared_turn1")]
     if not shared:
         return None
 

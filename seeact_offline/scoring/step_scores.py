@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from seeact_offline.records import MergeRule, Operation, Prediction, StepKey, StepScore, Summary, Truth
+from seeact_offline.records import MergeRule, Prediction, StepKey, StepScore, Summary, Truth
 from seeact_offline.scoring import aggregate, metrics
 from seeact_offline.scoring.answers import Answers
 from seeact_offline.scoring.rules import Protocol, one_entry
@@ -137,7 +137,7 @@ class StepRow(msgspec.Struct, frozen=True):
     @property
     def truth(self) -> Truth:
         """The fields of the truth that averages use."""
-        return Truth(self.key, Operation(self.target.op), frozenset(), n_actions=self.n_actions)
+        return Truth(*self.key, op=self.target.op, value="", positives=frozenset(), n_actions=self.n_actions)
 
 
 def rows(

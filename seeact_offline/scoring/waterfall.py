@@ -86,7 +86,7 @@ def first_loss(
     was_offered = any(not truth.positives.isdisjoint(group.offered) for group in prediction.groups)
     if rank is not None and prediction.reachable is False and not was_offered:
         return "not_offered"
-    unmarked = next((cause for cause, count in prediction.notes if cause in OF_WINDOWS and count), None)
+    unmarked = next((cause for cause, count in prediction.notes.items() if cause in OF_WINDOWS and count), None)
     if element is not None and unmarked is not None:
         return unmarked
     if not prediction.ran:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from seeact_offline.agents import AGENTS
 from seeact_offline.agents.screens import Frame, Resize, Shown, blocks, linear_resize
-from seeact_offline.pages.resizing import smart_resize
+from seeact_offline.pages.screenshots import smart_resize
 
 SIDES = st.integers(28, 12_000)
 

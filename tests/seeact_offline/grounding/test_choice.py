@@ -18,6 +18,7 @@ from seeact_offline.grounding.choice import ChoiceGrounding, choice_ideal
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.merging import merge, split_groups
 from seeact_offline.models.builtin import open_builtin
+from seeact_offline.models.tokens import count_words, visual_tokens
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.ranking import read_scores
@@ -34,7 +35,6 @@ from seeact_offline.records import (
     Usage,
 )
 from seeact_offline.runs.prepare import prepare
-from seeact_offline.tokens import count_words, visual_tokens
 from tests.pages import Stored, picture
 from tests.reference.grouping import groups_of
 from tests.scripted import InTurn2, Scripted, final
@@ -123,7 +123,7 @@ def test_a_group_is_left_out_only_where_its_part_of_the_page_is_empty(
     model = InTurn2(*[final("B")] * len(asked))
     grounded = asyncio.run(ChoiceGrounding(open_pack("seeact", "choice"), size).ground(prepared, model))
     assert [len(group.offered) for group in grounded.groups if not group.is_final_round] == asked
-    assert {name: n for name, n in grounded.notes if name != "tie_at_group_cut"} == notes
+    assert {name: n for name, n in grounded.notes.items() if name != "tie_at_group_cut"} == notes
 
 
 def test_a_step_of_which_every_group_lies_far_off_the_page_is_a_fault_of_its_row() -> None:

@@ -38,8 +38,8 @@ from seeact_offline.grounding.mindact import (
 )
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.merging import Decision
-from seeact_offline.models.batch import WAITING
 from seeact_offline.models.builtin import open_builtin
+from seeact_offline.models.client import WAITING
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture, group_crop
 from seeact_offline.prompting import PromptPack, load_pack
@@ -441,7 +441,7 @@ def test_the_corrected_elimination_says_where_the_released_one_would_have_ended_
     assert picks.decision.element_id is not None
     assert dict(picks.notes) == {"elimination_rules_part": 1}
     drops = ground(ranked(step, page, ids), Scripted("Answer: A.", "Answer: A."), rule="corrected")
-    assert drops.notes == ()
+    assert drops.notes == {}
 
 
 def test_a_step_whose_target_is_not_ranked_is_not_asked_unless_all_are(step: Step, page: Page) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import seeact_offline as so
 from seeact_offline.cli import main
-from seeact_offline.records import Box, InputError, Operation, OtherAnswer, Prediction, StepKey, Truth
+from seeact_offline.records import Box, InputError, OtherAnswer, Prediction, Truth
 from seeact_offline.results.recompute import rescore
 from seeact_offline.results.verifying import verify
 from seeact_offline.runs.folder import read_target, target_line
@@ -26,11 +26,11 @@ SEEACT = find_protocol("seeact", grounded=True)
 
 
 def said(number: int, element: str | None, op: str = "CLICK", value: str = "", **more: Any) -> Prediction:
-    return Prediction(StepKey(f"t{number}", "s"), (), element, op, value, **more)
+    return Prediction(f"t{number}", "s", element, op, value, **more)
 
 
 def truth(number: int, *others: OtherAnswer, op: str = "CLICK", value: str = "") -> Truth:
-    return Truth(StepKey(f"t{number}", "s"), Operation(op, value), frozenset({"1"}), target="1", also_right=others)
+    return Truth(f"t{number}", "s", op=op, value=value, positives=frozenset({"1"}), target="1", also_right=others)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_file_is_read_with_its_answers(tmp_path: Path) -> None:
     }
     (tmp_path / "also.jsonl").write_text(json.dumps(line) + "\n")
     (found,) = read_also_right(tmp_path / "also.jsonl").values()
-    assert [one.answer for one in found.also_right] == [OtherAnswer(("2",)), OtherAnswer(op="TYPE", value="x")]
+    assert [*found.also_right] == [OtherAnswer(("2",)), OtherAnswer(op="TYPE", value="x")]
     assert json.loads(found.line) == line
 
 

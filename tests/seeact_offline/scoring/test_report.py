@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from seeact_offline.files.markdown import percent
-from seeact_offline.records import Box, Operation, Prediction, Reply, StepKey, Truth, Usage
+from seeact_offline.records import Box, Prediction, Reply, StepKey, Truth, Usage
 from seeact_offline.scoring import report as tables
 from seeact_offline.scoring.protocols import PROTOCOLS, find_protocol
 from seeact_offline.scoring.results import Results, assemble
@@ -26,7 +26,7 @@ SETTINGS = {
 
 
 def results() -> tuple[dict, list[dict]]:
-    truths = [Truth(StepKey(f"t{i // 2}", f"s{i}"), Operation("TYPE", "new york"), frozenset({"1"})) for i in range(4)]
+    truths = [Truth(f"t{i // 2}", f"s{i}", op="TYPE", value="new york", positives=frozenset({"1"})) for i in range(4)]
     said = [
         ("1", "new york", None),
         ("2", "<b>new</b> | `york`", None),
@@ -35,14 +35,14 @@ def results() -> tuple[dict, list[dict]]:
     ]
     predictions = [
         Prediction(
-            t.key,
-            (Reply(0, ("1", "2"), ("", ""), e, "TYPE", v, f),),
+            *t.key,
             e,
             "TYPE",
             v,
-            ("2", "1"),
-            Usage(2, 100, 10, 40, 0.01),
-            f,
+            groups=(Reply(0, ("1", "2"), ("", ""), e, "TYPE", v, f),),
+            ranked=("2", "1"),
+            usage=Usage(2, 100, 10, 40, 0.01),
+            failure=f,
         )
         for t, (e, v, f) in zip(truths, said, strict=True)
     ]
@@ -82,12 +82,10 @@ def report_of(
 
 def pointed() -> tuple[list[Prediction], list[Truth]]:
     keys = [StepKey(f"t{i}", "s") for i in range(4)]
-    truths = [Truth(key, Operation("CLICK"), frozenset({"1"}), (Box(0, 0, 10, 10),)) for key in keys]
+    truths = [Truth(*key, op="CLICK", value="", positives=frozenset({"1"}), boxes=(Box(0, 0, 10, 10),)) for key in keys]
     known = [("1", True), ("2", True), ("2", False), ("1", True)]
     predictions = [
-        Prediction(
-            key, (), element, "CLICK", "", point=(5.0, 5.0), reachable=reachable, notes=(("picture_resized", 1),)
-        )
+        Prediction(*key, element, "CLICK", "", point=(5.0, 5.0), reachable=reachable, notes={"picture_resized": 1})
         for key, (element, reachable) in zip(keys, known, strict=True)
     ]
     return predictions, truths
@@ -124,12 +122,19 @@ def lossy() -> tuple[list[Prediction], list[Truth]]:
     """Seven steps of one task, each lost to something else but one."""
     keys = [StepKey("t", f"s{i}") for i in range(7)]
     kin: dict[Any, frozenset[str]] = {"same_text": frozenset({"2"}), "neighbour": frozenset()}
-    truths = [Truth(key, Operation("TYPE", "new york"), frozenset({"1"}), kin=kin) for key in keys]
+    truths = [Truth(*key, op="TYPE", value="new york", positives=frozenset({"1"}), kin=kin) for key in keys]
     picked = ("1", "2", "3", "1", "1", "1", None)
     operations = [("TYPE", "new york")] * 3 + [("CLICK", ""), ("TYPE", ""), ("TYPE", "york"), ("TYPE", "new york")]
     ranked = [("1", "2", "3")] * 6 + [("2", "3")]
     said = [
-        Prediction(key, (Reply(0, nodes, ("", ""), pick, *done),), pick, *done, nodes, Usage(2, 100, 10, 0, None))
+        Prediction(
+            *key,
+            pick,
+            *done,
+            groups=(Reply(0, nodes, ("", ""), pick, *done),),
+            ranked=nodes,
+            usage=Usage(2, 100, 10, 0, None),
+        )
         for key, pick, done, nodes in zip(keys, picked, operations, ranked, strict=True)
     ]
     return said, truths
@@ -365,9 +370,10 @@ def lopsided(protocol: str) -> dict[str, Any]:
     """Two tasks, of three steps and of one; the long one is right in one step, the other is right."""
     tasks = ["a", "a", "a", "b"]
     truths = [
-        Truth(StepKey(t, str(i)), Operation("CLICK"), frozenset({"1"}), split=f"split_{t}") for i, t in enumerate(tasks)
+        Truth(t, str(i), op="CLICK", value="", positives=frozenset({"1"}), split=f"split_{t}")
+        for i, t in enumerate(tasks)
     ]
-    predictions = [Prediction(t.key, (), "1" if i in (0, 3) else "2", "CLICK", "") for i, t in enumerate(truths)]
+    predictions = [Prediction(*t.key, "1" if i in (0, 3) else "2", "CLICK", "") for i, t in enumerate(truths)]
     settings = SETTINGS | {"merge": None, "protocol": protocol}
     return assemble(predictions, truths, PROTOCOLS[protocol], settings, complete=True).results.entries
 
@@ -390,9 +396,9 @@ def test_report_and_card_name_the_average_that_the_protocol_quotes(protocol: str
 
 @pytest.mark.parametrize("protocol", ["seeact", "inspect-evals"])
 def test_the_spread_over_orders_is_of_the_quoted_average(protocol: str) -> None:
-    truths = [Truth(StepKey(t, str(i)), Operation("CLICK"), frozenset({"1"})) for i, t in enumerate("aaab")]
+    truths = [Truth(t, str(i), op="CLICK", value="", positives=frozenset({"1"})) for i, t in enumerate("aaab")]
     orders = [
-        [Prediction(t.key, (), "1" if i in right else "2", "CLICK", "") for i, t in enumerate(truths)]
+        [Prediction(*t.key, "1" if i in right else "2", "CLICK", "") for i, t in enumerate(truths)]
         for right in ((0,), (3,))
     ]
     made = assemble(
@@ -405,9 +411,9 @@ def test_the_spread_over_orders_is_of_the_quoted_average(protocol: str) -> None:
 
 def test_replies_that_were_read_are_not_among_those_that_could_not_be() -> None:
     failures = ("no_act", "scrolled", "point_outside")
-    truths = [Truth(StepKey(name, "s"), Operation("CLICK"), frozenset({"1"})) for name in failures]
+    truths = [Truth(name, "s", op="CLICK", value="", positives=frozenset({"1"})) for name in failures]
     said = [
-        Prediction(t.key, (Reply(0, (), ("",), None, "", "", t.key[0]),), None, "", "", failure=t.key[0])
+        Prediction(*t.key, None, "", "", groups=(Reply(0, (), ("",), None, "", "", t.key[0]),), failure=t.key[0])
         for t in truths
     ]
     report = report_of(said, truths)
