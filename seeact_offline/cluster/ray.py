@@ -1,8 +1,8 @@
 """A Ray to work on, and on it a split through a ranker as a Ray Data pipeline, on one machine or many.
 
-Workers read, describe and score rows (`ray_stages`); here each step goes into the journal as it comes. Ray repeats the work of a dead worker; a dead run resumes from its
-journal. A step is scored in one call of the model, with as many threads as here, so the scores are those of a run
-without Ray, to the bit.
+Workers read, describe and score rows (`ray_stages`); here each step goes into the journal as it comes. Ray repeats the
+work of a dead worker; a dead run resumes from its journal. A step is scored in one call of the model, with as many
+threads as here, so the scores are those of a run without Ray, to the bit.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ class RankWorkers:
     gpus_each: float
 
     def __str__(self) -> str:
-        return f"Ray: {self.describe} describing and {self.score} scoring workers, {self.gpus_each:g} GPUs each of the latter"
+        workers = f"{self.describe} describing and {self.score} scoring workers"
+        return f"Ray: {workers}, {self.gpus_each:g} GPUs each of the latter"
 
 
 class ClusterSize(NamedTuple):
@@ -135,10 +136,10 @@ class RayEngine:
             worker_digest
         )
         with worded_errors():
-            found = ray.get(task.remote(self._opener, self._ranker))
-        if isinstance(found, InputError):
-            raise found
-        return str(found)
+            digest = ray.get(task.remote(self._opener, self._ranker))
+        if isinstance(digest, InputError):
+            raise digest
+        return str(digest)
 
     def rank(self, split: Split, journal: ScoreJournal) -> Iterator[StepRanking]:
         """Every step, in the order in which they finish; new scores are in the journal. Raises InputError."""
@@ -155,10 +156,10 @@ class RayEngine:
         if lost:
             self._note(f"{counted(lost, 'worker')} died and had a successor, to which unfinished work went")
 
-    def _pipeline(self, parts: list[Shard], known: frozenset[StepKey], register: Any) -> Any:
+    def _pipeline(self, parts: list[Shard], scored: frozenset[StepKey], register: Any) -> Any:
         import ray.data
 
-        describe = DescribeStage(known, register)
+        describe = DescribeStage(scored, register)
         score = ScoreStage(self._opener, self._ranker, self.digest, self._threads, register)
         pieces = sum(-(-len(some.places) // self._steps_at_once) for some in parts)
         readers = min(len(parts), -(-self.crew.describe // DESCRIBERS_A_READER))
@@ -196,8 +197,8 @@ def _pool(workers: int, pieces: int) -> Any:
 def open_engine(
     ranker: str, workers: Workers, opener: Opener = open_ranker, note: Note = lambda text: None
 ) -> Iterator[RayEngine]:
-    """Connects to Ray, or starts one on this machine, and disconnects at the end. Raises InputError. `opener`: see RayEngine. `note`:
-    hears of lost workers."""
+    """Connects to Ray, or starts one on this machine, and disconnects at the end. Raises InputError. `opener`: see
+    RayEngine. `note`: hears of lost workers."""
     cpus = (workers.score or 1) + (workers.describe or 1) + 1
     with connected(workers.address, cpus, note) as ray:
         logging.getLogger("ray.data").setLevel(logging.CRITICAL)
@@ -216,12 +217,15 @@ def open_engine(
 
 @contextmanager
 def connected(address: str | None, cpus: int, note: Note) -> Iterator[Any]:
-    """The module `ray`, connected inside. See `Workers.address`; `cpus`: what a Ray of our own has at least, as to Ray these are
-    shares, not processors. Where Ray's process on this machine dies, `note` says so, and this process ends. Raises InputError."""
+    """The module `ray`, connected inside. See `Workers.address`; `cpus`: what a Ray of our own has at least, as to Ray
+    these are shares, not processors. Where Ray's process on this machine dies, `note` says so,
+    and this process ends. Raises InputError."""
     ray = _import_ray()
     _connect(ray, address, max(os.cpu_count() or 1, cpus))
     is_over = threading.Event()
-    line = _line_to_raylet(ray)
+    # a connection to Ray's process on this machine ends when that dies, however it does; nothing is sent over it
+    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    line.connect(ray._private.worker.global_worker.node.raylet_socket_name)
     threading.Thread(target=_end_with_raylet, args=(line, is_over, note), daemon=True).start()
     try:
         yield ray
@@ -229,14 +233,6 @@ def connected(address: str | None, cpus: int, note: Note) -> Iterator[Any]:
         is_over.set()
         line.close()
         ray.shutdown()
-
-
-def _line_to_raylet(ray: Any) -> socket.socket:
-    """An open connection to Ray's process on this machine, which ends when that dies, however it does."""
-    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    # it is said nothing
-    line.connect(ray._private.worker.global_worker.node.raylet_socket_name)
-    return line
 
 
 def _end_with_raylet(line: socket.socket, is_over: threading.Event, note: Note) -> None:
@@ -327,7 +323,7 @@ def _check_address(address: str) -> None:
 
 
 def _check_listening(address: str) -> None:
-    """Says so sooner and more clearly than Ray does."""
+    """Raises InputError where nothing listens, sooner and more clearly than Ray does."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal() or "/" in host or not 0 < int(port) < 65536:
         wanted = "HOST:PORT of a cluster that this machine belongs to, or auto"

@@ -1,7 +1,8 @@
 """Steps asked by Ray's workers, each with a model of its own; see docs/ray.md.
 
-The command reads the split, hands every step with its scores to a worker that has a place free, and keeps what comes back, as
-it does without Ray: only where a step is prepared and asked differs. A step whose worker dies is given to another.
+The command reads the split, hands every step with its scores to a worker that has a place free, and keeps what comes
+back, as it does without Ray: only where a step is prepared and asked differs.
+A step whose worker dies is given to another.
 """
 
 from __future__ import annotations
@@ -49,12 +50,19 @@ class AskWorkers:
     gpus_each: float
 
     def __str__(self) -> str:
-        return f"Ray: {len(self.places)} asking workers, {self.gpus_each:g} GPUs each, {sum(self.places)} steps at once in all"
+        workers = f"{len(self.places)} asking workers, {self.gpus_each:g} GPUs each"
+        return f"Ray: {workers}, {sum(self.places)} steps at once in all"
 
 
 def ask_workers(workers: Workers, room: ClusterSize, is_loaded: bool, concurrency: int) -> AskWorkers:
-    """Fills in what is not asked for: a model that is loaded has a worker per GPU, or per machine; any other is asked by a worker
-    per CPU. None is left without a place. Raises InputError if there is not enough room, for which Ray would wait forever."""
+    """Fills in what is not asked for: a model that is loaded has a worker per GPU, or per machine; any other is asked
+    by a worker per CPU. None is left without a place.
+
+    Raises InputError if there is not enough room, for which Ray would wait forever.
+
+    >>> print(ask_workers(Workers(), ClusterSize(cpus=8, gpus=2.0, machines=1), is_loaded=True, concurrency=6))
+    Ray: 2 asking workers, 1 GPUs each, 6 steps at once in all
+    """
     each = workers.gpus_each
     if each is None:
         each = 1.0 if room.gpus >= 1 and is_loaded else 0.0
@@ -74,7 +82,8 @@ def ask_workers(workers: Workers, room: ClusterSize, is_loaded: bool, concurrenc
 async def open_worker_pool(
     asking: AskTask, workers: Workers, note: Note = lambda text: None
 ) -> AsyncIterator[RayWorkerPool]:
-    """Connects to Ray, or starts one on this machine; inside, its workers ask. `note`: hears of lost workers. Raises InputError."""
+    """Connects to Ray, or starts one on this machine; inside, its workers ask. `note`: hears of lost workers.
+    Raises InputError."""
     with connected(workers.address, workers.score or 1, note) as ray:
         askers = ask_workers(workers, cluster_size(ray), asking.is_loaded, asking.options.concurrency)
         opened = RayWorkerPool(asking, askers, note=note)
@@ -106,18 +115,19 @@ class RayWorkerPool:
                 self._places.put_nowait(worker)
 
     async def ask(self, step: Step, scores: Scores | None) -> Any:
-        """Gives what `AskTask.ask` does. Raises what must stop the run, and InputError for a step whose workers die one after the other."""
-        known = None if scores is None else await in_thread(_KnownScores.read, step, scores)
+        """Gives what `AskTask.ask` does. Raises what must stop the run,
+        and InputError for a step whose workers die one after the other."""
+        step_scores = None if scores is None else await in_thread(_KnownScores.read, step, scores)
         problem = ""
         for _ in range(self._attempts):
             try:
-                found = await self._asked(step, known)
+                answer = await self._asked(step, step_scores)
             except _WorkerLost as error:
                 problem = str(error)
             else:
-                if isinstance(found, SeeActError):
-                    raise found
-                return found
+                if isinstance(answer, SeeActError):
+                    raise answer
+                return answer
         killed = f"step {step.key} killed {self._attempts} workers ({problem}); all that is answered is kept"
         raise InputError("engine", sentence=killed)
 
@@ -126,8 +136,8 @@ class RayWorkerPool:
         asked = [asyncio.ensure_future(_result(worker.actor.remarks.remote())) for worker in self._workers]
         with suppress(TimeoutError):
             await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), CLOSE_S)
-        known = [one.result() for one in asked if one.done() and not one.cancelled() and one.exception() is None]
-        return list(dict.fromkeys(remark for some in known for remark in some))
+        remarks = [call.result() for call in asked if call.done() and not call.cancelled() and call.exception() is None]
+        return list(dict.fromkeys(remark for some in remarks for remark in some))
 
     async def aclose(self) -> None:
         """Gives up what is under way."""
@@ -140,13 +150,13 @@ class RayWorkerPool:
         for worker in self._workers:
             worker.end()
 
-    async def _asked(self, step: Step, known: _KnownScores | None) -> Any:
+    async def _asked(self, step: Step, scores: _KnownScores | None) -> Any:
         """Asks the next worker with a free place. Raises _WorkerLost, and InputError."""
         worker = await self._places.get()
         actor = worker.actor
         try:
             if await worker.starts():
-                return await _result(actor.ask.remote(step, known))
+                return await _result(actor.ask.remote(step, scores))
             # dropped for good
             if worker in self._workers:
                 self._workers.remove(worker)
@@ -162,7 +172,7 @@ class RayWorkerPool:
         finally:
             if worker in self._workers:
                 self._places.put_nowait(worker)
-        return await self._asked(step, known)
+        return await self._asked(step, scores)
 
 
 class _WorkerLost(Exception):
@@ -222,12 +232,12 @@ def _starting(asking: AskTask, identity: dict[str, Any], threads: int | None, gp
 
     places = asking.options.concurrency
     try:
-        known = ray.put(asking)
+        stored = ray.put(asking)
     except TypeError as error:
         raise InputError("model", sentence=f"the model cannot be sent to Ray's workers: {first_line(error)}") from error
     # all that is under way, and a call that closes
     actor: Any = ray.remote(num_cpus=1, num_gpus=gpus)(_AskWorker)
-    return lambda: actor.options(max_concurrency=places + 2).remote(known, identity, threads, os.getcwd())
+    return lambda: actor.options(max_concurrency=places + 2).remote(stored, identity, threads, os.getcwd())
 
 
 # --- in a worker -----------------------------------------------------------------------------------------------------
@@ -237,8 +247,8 @@ class _AskWorker:
     """Asks the steps that it is given. One object per worker, which keeps its model."""
 
     def __init__(self, asking: AskTask, identity: dict[str, Any], threads: int | None, folder: str) -> None:
-        """`identity`: of the model that every worker must have. `folder`: in which the command was given, and in which relative
-        paths and `.env` are looked for."""
+        """`identity`: of the model that every worker must have. `folder`: in which the command was given, and in which
+        relative paths and `.env` are looked for."""
         self._asking, self._identity, self._threads = asking, identity, threads
         with suppress(OSError):
             os.chdir(folder)
@@ -292,7 +302,7 @@ class _KnownScores:
             return cls(None, error.name, error.detail)
 
     def of(self, step: Step, page: Page | None = None) -> StepScores | None:
-        """Raises StepError."""
+        """The scores. Raises StepError where there are none."""
         if self.failure:
             raise StepError(self.failure, self.detail)
         return self.scores

@@ -30,13 +30,14 @@ from seeact_offline.pages.dom import Page
 from seeact_offline.pages.pointing import element_at
 from seeact_offline.records import OPERATIONS, Box, InputError, Prediction, RowError, Step, Truth
 from seeact_offline.replies import parse_grounding_reply
-from seeact_offline.results.recompute import IMPORT_NOTES, FinishedRun, report_of
+from seeact_offline.results.recompute import FinishedRun, report_of
 from seeact_offline.runs.folder import Manifest, RunFolder, read_manifest
 from seeact_offline.runs.prepare import target_of
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.protocols import find_protocol
 from seeact_offline.scoring.report import counted
+from seeact_offline.scoring.results import IMPORT_NOTES
 
 NO_ANSWER = "no_answer"
 """The failure of a step that the files do not answer."""

@@ -1,8 +1,8 @@
 """Chromium, driven through Playwright.
 
-Pages are untrusted, and a model is sent what they show. The browser resolves no host but those of the origins that the user named, so
-that a page reaches no others by frames, redirects, sockets or workers. Files are served over HTTP, because a page of a `file:` URL
-may read other files.
+Pages are untrusted, and a model is sent what they show. The browser resolves no host but those of the origins that the
+user named, so that a page reaches no others by frames, redirects, sockets or workers. Files are served over HTTP,
+because a page of a `file:` URL may read other files.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ FLAGS = (
     "--force-color-profile=srgb", "--disable-component-update", "--no-first-run",
     "--disable-partial-raster",
 )  # fmt: skip
-"""--disable-partial-raster: a tile that is redrawn in part gets other grey edges than one that is drawn whole, and timing decides
-between the two."""
+"""--disable-partial-raster: a tile that is redrawn in part gets other grey edges than one that is drawn whole,
+and timing decides between the two."""
 VIEWPORT_WIDTH, VIEWPORT_HEIGHT = 1280, 720
 CLOCK = "2026-03-12T10:00:00"
 """The current time, for pages."""
@@ -77,7 +77,8 @@ class Chromium:
         self.reachable: frozenset[Origin] = frozenset()
 
     def reaching(self, origins: frozenset[Origin]) -> Any:
-        """A browser that sends requests to these origins alone: the last one, or a new one where that has ended or reaches others.
+        """A browser that sends requests to these origins alone: the last one,
+        or a new one where that has ended or reaches others.
 
         Raises InputError where none can be started.
         """
@@ -122,10 +123,13 @@ def launch(playwright: Any, path: str, reachable: frozenset[Origin], fonts: Path
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     environment = dict(os.environ) | ({"FONTCONFIG_FILE": str(fonts)} if fonts else {})
     is_open = ANYWHERE in reachable
+    # the first rule that fits counts; a proxy would resolve hosts by itself
+    rules = ",".join([*sorted(f"MAP {origin.place} {origin.place}" for origin in reachable), "MAP * ~NOTFOUND"])
+    walls = [] if is_open else ["--no-proxy-server", f"--host-resolver-rules={rules}"]
     try:
         return playwright.chromium.launch(
             executable_path=path,
-            args=[*FLAGS, *([] if is_open else _walls(reachable))],
+            args=[*FLAGS, *walls],
             chromium_sandbox=not is_root,
             env=environment,
             headless=not headed,
@@ -136,21 +140,15 @@ def launch(playwright: Any, path: str, reachable: frozenset[Origin], fonts: Path
         raise InputError("browser", sentence=f"the browser at {path} does not start: {reason}") from None
 
 
-def _walls(reachable: frozenset[Origin]) -> list[str]:
-    """Flags that keep requests to other origins from being sent. A proxy would resolve hosts by itself."""
-    # the first rule that fits counts
-    rules = ",".join([*sorted(f"MAP {one.place} {one.place}" for one in reachable), "MAP * ~NOTFOUND"])
-    return ["--no-proxy-server", f"--host-resolver-rules={rules}"]
-
-
 class Deadline:
-    """Kills the browser unless it is restarted in time: nothing else ends a page whose script never returns. A context manager."""
+    """Kills the browser unless it is restarted in time: nothing else ends a page whose script never returns.
+    A context manager."""
 
     def __init__(self, browser: Any, seconds: float) -> None:
         self.passed = False
         self._seconds = seconds
-        known = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
-        self._pid = next(int(one["id"]) for one in known if one["type"] == "browser")
+        processes = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+        self._pid = next(int(process["id"]) for process in processes if process["type"] == "browser")
 
     def __enter__(self) -> Deadline:
         self._timer = threading.Timer(self._seconds, self._kill)
@@ -184,24 +182,26 @@ class ConditionResult(NamedTuple):
 
 def find_chromium(path: str | None = None) -> str:
     """Path of the browser. Raises InputError with the command that installs one."""
-    found = shutil.which(path) if path else next((p for p in map(shutil.which, NAMES) if p), None)
-    if found is None:
+    executable = shutil.which(path) if path else next((p for p in map(shutil.which, NAMES) if p), None)
+    if executable is None:
         where = f"at {path}" if path else f"on the PATH ({', '.join(NAMES)})"
         raise InputError("browser", sentence=f"no browser found {where}; install one: apt-get install chromium")
-    return found
+    return executable
 
 
 def find(page: Page, action: Action) -> Locator:
+    """Waits for the element of an action. Raises StepError unless exactly one is visible."""
     scope = page.frame_locator(action.frame) if action.frame else page
-    found = scope.locator(action.selector).filter(visible=True)
-    found.first.wait_for(state="visible")
-    n = found.count()
+    matches = scope.locator(action.selector).filter(visible=True)
+    matches.first.wait_for(state="visible")
+    n = matches.count()
     if n != 1:
         raise StepError("ambiguous", f"expected one visible element for {action.selector}, found {n}")
-    return found
+    return matches
 
 
 def carry_out(target: Locator, action: Action) -> None:
+    """Carries out an action on its element."""
     done: dict[str, Callable[[], object]] = {
         "CLICK": lambda: target.click(),
         "TYPE": lambda: target.fill(action.operation.value),
@@ -213,17 +213,18 @@ def carry_out(target: Locator, action: Action) -> None:
 
 
 def evaluate(page: Page, condition: Condition) -> ConditionResult:
+    """Looks on a page for what a condition names: an address, elements, values or texts."""
     if condition.selector is None:
         address = urlunsplit(("", "", *urlsplit(page.url)[2:]))
         return ConditionResult(str(condition.url) in address, address)
-    found = page.locator(condition.selector).filter(visible=True)
+    matches = page.locator(condition.selector).filter(visible=True)
     if condition.visible is not None:
-        n = found.count()
+        n = matches.count()
         return ConditionResult(bool(n) == condition.visible, f"{n} visible elements")
     if condition.value is not None:
-        values = found.evaluate_all(_VALUES)
+        values = matches.evaluate_all(_VALUES)
         return ConditionResult(condition.value in values, values)
-    texts = [" ".join(text.split()) for text in found.all_inner_texts()]
+    texts = [" ".join(text.split()) for text in matches.all_inner_texts()]
     wanted = " ".join(str(condition.text).split())
     return ConditionResult(any(wanted in text for text in texts), texts)
 
@@ -238,7 +239,8 @@ def answer_dialog(dialog: Any, is_accepted: bool) -> None:
 
 
 def settle(page: Page) -> None:
-    """Waits until the page has loaded, its network is quiet and two frames were drawn in its fonts; the last two for at most `REST_S` each."""
+    """Waits until the page has loaded, its network is quiet and two frames were drawn in its fonts;
+    the last two for at most `REST_S` each."""
     from playwright.sync_api import TimeoutError as TooLong
 
     page.wait_for_load_state("load")

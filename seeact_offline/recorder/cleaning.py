@@ -1,8 +1,8 @@
 """Turns a browser's snapshot of a page into the data set's `cleaned_html` and `raw_html`.
 
-The rules come from the Mind2Web paper (arXiv 2306.06070, appendix on data cleaning) and from its released pages: only salient
-attributes stay, text is in `<text>` nodes, invisible content is dropped, and a wrapper without information is replaced by its
-children.
+The rules come from the Mind2Web paper (arXiv 2306.06070, appendix on data cleaning) and from its released pages: only
+salient attributes stay, text is in `<text>` nodes, invisible content is dropped,
+and a wrapper without information is replaced by its children.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from xml.sax.saxutils import escape, quoteattr
 from seeact_offline.records import Box
 
 SALIENT = {
-    "alt": "alt", "aria-description": "aria_description", "aria-label": "aria_label", "aria-role": "aria_role", "label": "label",
-    "name": "name", "placeholder": "placeholder", "role": "role", "title": "title", "type": "type", "value": "value",
+    "alt": "alt", "aria-description": "aria_description", "aria-label": "aria_label", "aria-role": "aria_role",
+    "label": "label", "name": "name", "placeholder": "placeholder", "role": "role", "title": "title", "type": "type",
+    "value": "value",
 }  # fmt: skip
 DROPPED = frozenset(
     {"script", "style", "noscript", "template", "head", "meta", "link", "base", "title", "br", "wbr", "param", "track"}
@@ -123,7 +124,8 @@ def xml_text(text: str) -> str:
 
 
 def candidate_attributes(node: Node) -> dict[str, str]:
-    """A candidate's attributes as the data set lists them, with underscores in their names, and whether it is clickable."""
+    """A candidate's attributes as the data set lists them, with underscores in their names,
+    and whether it is clickable."""
     named = {name.replace("-", "_"): value for name, value in node.attributes.items() if name != "style"}
     return named | node.live | ({"is_clickable": "true"} if node.clickable else {})
 

@@ -1,5 +1,5 @@
-"""The browser's own description of a page: its DOM (DevTools protocol, `DOMSnapshot.captureSnapshot`) as a tree of `Node`, rectangles, and the
-accessibility tree."""
+"""The browser's own description of a page: its DOM (DevTools protocol, `DOMSnapshot.captureSnapshot`) as a tree of
+`Node`, rectangles, and the accessibility tree."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def snapshot_tree(answer: Mapping[str, Any]) -> Node:
         parent = made.get(nodes["parentIndex"][i])
         if parent is not None:
             parent.children.append(node)
-    # an element of several boxes (wrapped over lines) is listed once, a text node perhaps several times: the first counts
+    # an element of several boxes (wrapped over lines) is listed once, a text node perhaps several times: the first
+    # counts
     for i, bounds, styles in zip(layout["nodeIndex"], layout["bounds"], layout["styles"], strict=True):
         if i in made and made[i].box is None:
             made[i].box = Box(*bounds)
@@ -47,7 +48,8 @@ def snapshot_tree(answer: Mapping[str, Any]) -> Node:
 
 
 def _node(i: int, kind: int, nodes: Mapping[str, Any], strings: Sequence[str]) -> Node | None:
-    """None for doctypes, comments and documents, and for pseudo-elements, which nobody can act on."""
+    """The node of an entry; None for doctypes, comments and documents, and for pseudo-elements, which nobody can act
+    on."""
     node_id, name = nodes["backendNodeId"][i], strings[nodes["nodeName"][i]].lower()
     if kind == _TEXT:
         return Node(node_id, "", text=strings[nodes["nodeValue"][i]])
@@ -81,10 +83,11 @@ _BROWSER_OWN = frozenset({"InlineTextBox", "LineBreak"})
 
 
 def layout(tree: Node, measured: Sequence[Mapping[str, Any]]) -> Layout:
-    """The elements that have a rectangle, in document order. Elements that no script can see (closed shadow trees) are left out."""
+    """The elements that have a rectangle, in document order.
+    Elements that no script can see (closed shadow trees) are left out."""
     below = defaultdict(list)
-    for place, one in enumerate(measured):
-        below[one["parent"]].append(place)
+    for place, element in enumerate(measured):
+        below[element["parent"]].append(place)
     nodes: dict[int, Node] = {}
     left = [(0, tree)]
     while left:
@@ -97,21 +100,21 @@ def layout(tree: Node, measured: Sequence[Mapping[str, Any]]) -> Layout:
     places = {id(node): place for place, node in nodes.items()}
 
     def one_layout(node: Node) -> ElementLayout:
-        found = measured[places[id(node)]]
-        on_top = [nodes.get(rect["onTop"]) for rect in found["rects"]]
+        element = measured[places[id(node)]]
+        on_top = [nodes.get(rect["onTop"]) for rect in element["rects"]]
         rects = [
             ClientRect(Box(*rect["box"]), None if top is None else str(top.backend_node_id))
-            for rect, top in zip(found["rects"], on_top, strict=True)
+            for rect, top in zip(element["rects"], on_top, strict=True)
         ]
-        return ElementLayout(str(node.backend_node_id), tuple(rects), found["cursor"], found["visibility"])
+        return ElementLayout(str(node.backend_node_id), tuple(rects), element["cursor"], element["visibility"])
 
-    known = (node for node in tree.walk() if id(node) in places)
-    return Layout(tuple(one_layout(node) for node in known if measured[places[id(node)]]["rects"]))
+    seen = (node for node in tree.walk() if id(node) in places)
+    return Layout(tuple(one_layout(node) for node in seen if measured[places[id(node)]]["rects"]))
 
 
 def accessibility_tree(nodes: Sequence[Mapping[str, Any]], ids: Mapping[int, int], base: str) -> AccessibilityTree:
-    """The tree of `Accessibility.getFullAXTree` without ignored nodes. `ids`: the browser's node ids -> the row's. `base`: the beginning of
-    addresses that is left out."""
+    """The tree of `Accessibility.getFullAXTree` without ignored nodes. `ids`: the browser's node ids -> the row's.
+    `base`: the beginning of addresses that is left out."""
     by_id = {node["nodeId"]: node for node in nodes}
     kept = []
     left = [(0, nodes[0])] if nodes else []
@@ -139,10 +142,10 @@ def accessibility_tree(nodes: Sequence[Mapping[str, Any]], ids: Mapping[int, int
 
 
 def _properties(node: Mapping[str, Any], base: str) -> Iterator[tuple[str, str | bool | float]]:
-    for one in node.get("properties", ()):
+    for prop in node.get("properties", ()):
         # references to other nodes have no value
-        value = one["value"].get("value")
+        value = prop["value"].get("value")
         if isinstance(value, str):
-            yield one["name"], xml_text(value.removeprefix(base))
+            yield prop["name"], xml_text(value.removeprefix(base))
         elif value is not None:
-            yield one["name"], value
+            yield prop["name"], value

@@ -1,4 +1,5 @@
-"""What a browser may reach and how it shows itself: origins, folders that are served over HTTP, the environment's proxy, and settings for websites."""
+"""Reach and settings of a browser: origins, folders that are served over HTTP, the environment's proxy,
+and the settings that websites see."""
 
 from __future__ import annotations
 
@@ -62,7 +63,10 @@ class Origin:
 
 ANYWHERE = Origin("", "*", 0)
 """Stands for every origin."""
-REACHES_ALL = "any origin is allowed: pages and acts reach every address, of this machine's networks too, and what a page shows goes to the model"
+REACHES_ALL = (
+    "any origin is allowed: pages and acts reach every address, of this machine's networks too, and what a page shows"
+    " goes to the model"
+)
 
 
 def origins_of(urls: Iterable[str], argument: str) -> frozenset[Origin]:
@@ -72,8 +76,10 @@ def origins_of(urls: Iterable[str], argument: str) -> frozenset[Origin]:
 
 @contextmanager
 def served(start: str, folder: Path | None, port: int = 0) -> Iterator[str]:
-    """The address to open. A file is served by a local server while the context lasts: a page of a `file:` URL could read other files.
-    `folder`: the folder to serve; `start` is then a path below it. `port`: the server's if it is free; else, and for 0, any."""
+    """The address to open. A file is served by a local server while the context lasts:
+    a page of a `file:` URL could read other files.
+    `folder`: the folder to serve; `start` is then a path below it. `port`: the server's if it is free;
+    else, and for 0, any."""
     if start.startswith("file:"):
         parts = urlsplit(start)
         above, _, name = parts.path.rpartition("/")
@@ -105,7 +111,9 @@ class _FolderHandler(http.server.SimpleHTTPRequestHandler):
         path = Path(self.translate_path(self.path))
         with suppress(OSError, ValueError):
             read = [path, *(path / name for name in ("index.html", "index.htm") if (path / name).exists())]
-            if all(one.resolve().is_relative_to(self.directory) and (one.is_file() or one.is_dir()) for one in read):
+            if all(
+                file.resolve().is_relative_to(self.directory) and (file.is_file() or file.is_dir()) for file in read
+            ):
                 return super().send_head()
         self.send_error(http.HTTPStatus.NOT_FOUND)
         return None
@@ -117,7 +125,8 @@ class _FolderHandler(http.server.SimpleHTTPRequestHandler):
 # --- settings for websites ---
 
 SHORTEST_SECRET = 16
-"""Characters of the shortest stored value that counts as a secret; ids of sessions are longer, and shorter values are words."""
+"""Characters of the shortest stored value that counts as a secret;
+ids of sessions are longer, and shorter values are words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +147,18 @@ class BrowserOptions:
 
     @property
     def identity(self) -> dict[str, object]:
-        """The settings by which pages may differ, without the defaults; of a storage state no more than that there is one."""
-        names = [one.name for one in fields(self) if one.name != "trace" and getattr(self, one.name) != one.default]
+        """The settings by which pages may differ, without the defaults;
+        of a storage state no more than that there is one."""
+        names = [
+            setting.name
+            for setting in fields(self)
+            if setting.name != "trace" and getattr(self, setting.name) != setting.default
+        ]
         return {name: True if name == "storage_state" else getattr(self, name) for name in names}
 
     def of_context(self) -> dict[str, Any]:
-        """Arguments for a browser context. Raises InputError for a storage state that cannot be used; no secret is in its text."""
+        """Arguments for a browser context. Raises InputError for a storage state that cannot be used;
+        no secret is in its text."""
         own: dict[str, Any] = {"locale": self.locale}
         if self.user_agent is not None:
             own["user_agent"] = self.user_agent
@@ -190,7 +205,8 @@ class _StorageState(msgspec.Struct, frozen=True):
 
 
 def read_storage_state(path: Path) -> dict[str, Any]:
-    """The storage state of a file; hides its secrets from all that is written. Raises InputError without a word of its content."""
+    """The storage state of a file; hides its secrets from all that is written.
+    Raises InputError without a word of its content."""
     text = read_text("storage_state", path, "a JSON file of Playwright's storage state")
     try:
         values = read_json(text)
@@ -220,7 +236,8 @@ def read_geolocation(text: str) -> tuple[float, float]:
 
 
 def environment_proxy() -> dict[str, str] | None:
-    """The proxy of HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, without the hosts of NO_PROXY, as Playwright takes it; None for none."""
+    """The proxy of HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, without the hosts of NO_PROXY, as Playwright takes it;
+    None for none."""
     named = getproxies_environment()
     url = named.get("https") or named.get("http") or named.get("all")
     if not url:

@@ -1,7 +1,8 @@
-"""Proves checks: plays a task as it was recorded, on a detour, and as it must not pass: with an act left out, a false value, an act too many.
+"""Proves checks: plays a task as it was recorded, on a detour, and as it must not pass: with an act left out,
+a false value, an act too many.
 
-A play that passes although something is wrong in it shows that the check is too weak; unless its page is the same in the end, to the last
-attribute and field: then the act is redundant.
+A play that passes although something is wrong in it shows that the check is too weak; unless its page is the same in
+the end, to the last attribute and field: then the act is redundant.
 """
 
 from __future__ import annotations
@@ -33,15 +34,18 @@ if TYPE_CHECKING:
 
 CORRECTED, SWAPPED = "a false value first", "two fields in the other order"
 PLAY, LEFT_OUT, FALSE_VALUE, REPEATED, UNDONE, EXTRA, STOPPED = (
-    "as recorded", "an act left out", "a false value", "the last act again", "the last value undone", "another task's acts too", "stopped at once",
+    "as recorded", "an act left out", "a false value", "the last act again", "the last value undone",
+    "another task's acts too", "stopped at once",
 )  # fmt: skip
 OTHER_THAN = "an entry other than "
 """Before the label of a list's entry: any other one is chosen."""
 ACT_MS = 1200
 """Milliseconds for an act, and a fifth of it for its element to appear; what takes longer cannot be carried out."""
 _DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
-_PAGE = """() => [document, ...[...document.querySelectorAll('iframe')].map((frame) => frame.contentDocument)].map((root) =>
-  [root?.documentElement?.outerHTML, [...root?.querySelectorAll('input, textarea, select') ?? []].map((field) => [field.value, field.checked])])"""
+_PAGE = """() =>
+  [document, ...[...document.querySelectorAll('iframe')].map((frame) => frame.contentDocument)].map((root) =>
+    [root?.documentElement?.outerHTML, [...root?.querySelectorAll('input, textarea, select') ?? []].map((field) =>
+      [field.value, field.checked])])"""
 """All that a page shows, but for what is painted on a canvas."""
 
 
@@ -67,7 +71,8 @@ class Outcome:
     play: Play
     passes: bool
     is_same: bool
-    """True if it passes on the page of the recorded play, to the last attribute and field: what was wrong makes no difference."""
+    """True if it passes on the page of the recorded play, to the last attribute and field:
+    what was wrong makes no difference."""
 
     @property
     def is_weakness(self) -> bool:
@@ -113,7 +118,8 @@ def _false_value(act: Action) -> str:
 
 
 def harm_of(task: TaskScript, tasks: Sequence[TaskScript]) -> TaskScript | None:
-    """The next task that starts where this one does, from the end on to the beginning again; None where there is none."""
+    """The next task that starts where this one does, from the end on to the beginning again;
+    None where there is none."""
     place = tasks.index(task)
     return next((other for other in (*tasks[place + 1 :], *tasks[:place]) if other.start == task.start), None)
 
@@ -150,12 +156,14 @@ class Prover:
         self._chromium.close()
 
     def changes(self, task: TaskScript) -> dict[str, Value | None]:
-        """The changes of the state that the recorded acts make. Raises StepError where one of them cannot be carried out."""
+        """The changes of the state that the recorded acts make.
+        Raises StepError where one of them cannot be carried out."""
         with self._started(task) as (page, start):
             return _play(page, start, task, task.actions, is_strict=True).changes
 
     def prove(self, task: TaskScript, harm: TaskScript | None = None) -> list[Outcome]:
-        """The outcomes of all plays of a task, the recorded one first. `harm`: as of `mutants`. Raises StepError as `changes` does."""
+        """The outcomes of all plays of a task, the recorded one first. `harm`: as of `mutants`.
+        Raises StepError as `changes` does."""
         plays = [Play(PLAY, "", task.actions), *detours(task), *mutants(task, harm)]
         outcomes, shown = [], ""
         with closing(self._pages(task)) as pages:
@@ -166,8 +174,9 @@ class Prover:
         return outcomes
 
     def _pages(self, task: TaskScript) -> Generator[tuple[Page, str]]:
-        """Yields a page and the address to open for each play, in a fresh profile. Bundled sites store nothing: they are opened again in the same
-        page, by a query of its own, as an address that differs by its fragment alone is not loaded anew."""
+        """Yields a page and the address to open for each play, in a fresh profile. Bundled sites store nothing: they
+        are opened again in the same page, by a query of its own,
+        as an address that differs by its fragment alone is not loaded anew."""
         while task.changes is None:
             with self._started(task) as opened:
                 yield opened
@@ -210,7 +219,8 @@ class _End:
 
 
 def _play(page: Page, start: str, task: TaskScript, actions: Sequence[Action], is_strict: bool = False) -> _End:
-    """Plays acts from the start of the task. Those that cannot be carried out are left out; `is_strict`: raises StepError instead."""
+    """Plays acts from the start of the task. Those that cannot be carried out are left out;
+    `is_strict`: raises StepError instead."""
     page.goto(start)
     before = read_state(page)
     timeout_ms = 10 * ACT_MS if is_strict else ACT_MS
@@ -226,7 +236,8 @@ def _play(page: Page, start: str, task: TaskScript, actions: Sequence[Action], i
 
 
 def _carry_out(page: Page, action: Action, timeout_ms: int, is_strict: bool) -> str:
-    """Carries out an act; returns why it cannot be, or nothing. `is_strict`: a click on an element that is covered cannot; else it meets what is there."""
+    """Carries out an act; returns why it cannot be, or nothing. `is_strict`: a click on an element that is covered
+    cannot; else it meets what is there."""
     from playwright.sync_api import Error
 
     scope = page.frame_locator(action.frame) if action.frame else page

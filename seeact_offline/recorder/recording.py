@@ -57,8 +57,9 @@ NAMELESS_ROLES = frozenset(
     {"", "generic", "none", "presentation", "StaticText", "LabelText", "Canvas", "Iframe", "ignored"}
 )
 """Accessibility roles that add nothing to the tag."""
-_FALLBACK_NAME = """(el) => el.getAttribute('aria-label') || (el.tagName === 'SELECT' ? '' : el.innerText) || el.placeholder ||
-  el.title || el.name || ''"""
+_FALLBACK_NAME = """(el) =>
+  el.getAttribute('aria-label') || (el.tagName === 'SELECT' ? '' : el.innerText) || el.placeholder || el.title ||
+  el.name || ''"""
 """The name of an element that the accessibility tree does not name; the text of a list would be all its options."""
 PARTIAL = "recording.partial.jsonl"
 """A file in the data set's folder until every task of the script is recorded."""
@@ -84,7 +85,8 @@ class RecordOptions:
     deadline_s: float = 45.0
     """Seconds for a step as a whole; then the browser is killed and the task fails."""
     allow_origins: tuple[str, ...] = ()
-    """Origins besides that of the task's start to which pages may send requests, as `https://host` or `http://host:port`."""
+    """Origins besides that of the task's start to which pages may send requests,
+    as `https://host` or `http://host:port`."""
     fonts: Path | None = None
     """A fontconfig file that chooses the fonts; None: the system's."""
 
@@ -182,20 +184,21 @@ class Recorder:
         self, task: TaskScript, start: str, states: Sequence[_PageState], final: _Capture | None
     ) -> list[StepRecord]:
         """The rows of these pages. `final`: the page after the last action."""
-        # numbered by first appearance: a node keeps its id from page to page, but the browser's own numbers depend on timing
+        # numbered by first appearance: a node keeps its id from page to page, but the browser's own numbers depend on
+        # timing
         ids: dict[int, int] = {}
-        for capture in [*(one.capture for one in states), *([final] if final else [])]:
+        for capture in [*(state.capture for state in states), *([final] if final else [])]:
             for node in capture.tree.walk():
                 node.backend_node_id = ids.setdefault(node.backend_node_id, len(ids) + 1)
-        for one in states:
-            one.hit[:] = [ids.get(node, -1) for node in one.hit]
+        for state in states:
+            state.hit[:] = [ids.get(node, -1) for node in state.hit]
         # the port of a folder that is served here is another one each time
         base = "" if start == task.start else urlunsplit((*urlsplit(start)[:2], "", "", ""))
-        actions = tuple(one.action_text for one in states)
+        actions = tuple(state.action_text for state in states)
         finals = [*[None] * (len(states) - 1), final]
         return [
-            self._record(task, i, one, actions, self._recorded(task, one.capture, finals[i], ids, base))
-            for i, one in enumerate(states)
+            self._record(task, i, state, actions, self._recorded(task, state.capture, finals[i], ids, base))
+            for i, state in enumerate(states)
         ]
 
     def _capture(self, page: Page, session: CDPSession, check: tuple[Condition, ...]) -> _Capture:
@@ -246,8 +249,9 @@ class Recorder:
         encoded, size = _encode(state.capture.picture, self._options)
         page = clean(state.capture.tree, Box(0, 0, *size))
         return StepRecord(
-            annotation_id=task.annotation_id, action_uid=task.action_uid(index), task=task.task, website=task.website, domain=task.domain,
-            subdomain=task.subdomain, index=index, actions=actions, operation=task.actions[index].operation,
+            annotation_id=task.annotation_id, action_uid=task.action_uid(index), task=task.task, website=task.website,
+            domain=task.domain, subdomain=task.subdomain, index=index, actions=actions,
+            operation=task.actions[index].operation,
             raw_html=raw_html(state.capture.tree) if self._options.raw_html else "", cleaned_html=cleaned_html(page),
             elements=tuple(element_records(page, state.hit)), screenshot=encoded, recorded=recorded,
         )  # fmt: skip
@@ -331,12 +335,13 @@ def _encode(png: bytes, options: RecordOptions) -> tuple[bytes, tuple[int, int]]
 
 
 def in_few_colours(picture: Image.Image, n: int) -> Image.Image:
-    """The RGB picture in its `n` most frequent colours, 1 to 256, as a picture with a palette: a page's flat colours stay
-    exact, while a median cut would mix them. Any other colour becomes the nearest of these; colours less than four steps apart
-    may become one.
+    """The RGB picture in its `n` most frequent colours, 1 to 256, as a picture with a palette: a page's flat colours
+    stay exact, while a median cut would mix them. Any other colour becomes the nearest of these;
+    colours less than four steps apart may become one.
 
-    A colour has the same number in every picture, unless two colours want the same one. So the parts that two pictures share
-    are the same bytes once their runs are packed, and a compressed column of them takes a fifth of what WebP files take.
+    A colour has the same number in every picture, unless two colours want the same one. So the parts that two pictures
+    share are the same bytes once their runs are packed,
+    and a compressed column of them takes a fifth of what WebP files take.
     """
     from PIL import Image
 
@@ -365,8 +370,8 @@ class RecordingFolder:
     """The tasks of one script, recorded into one folder. A context manager, open for keeping tasks inside."""
 
     def __init__(self, out: Path, tasks: Sequence[TaskScript], options: RecordOptions, force: bool = False) -> None:
-        """`force`: records all tasks over those in the folder. Raises InputError for a folder that holds anything but a recording of
-        these tasks."""
+        """`force`: records all tasks over those in the folder.
+        Raises InputError for a folder that holds anything but a recording of these tasks."""
         self._out, self._tasks, self._options, self._force = out, tasks, options, force
         self._splits = {task.annotation_id: canonical_split(task.split) for task in tasks}
         if not SPLITS.keys() >= set(self._splits.values()):
@@ -389,14 +394,16 @@ class RecordingFolder:
         return self._key(task) in self._places
 
     def keep(self, task: TaskScript, steps: Sequence[StepRecord], is_whole: bool = True) -> None:
-        """Writes a task to disk. `is_whole`: False for one that stopped at a step, which is recorded again the next time."""
+        """Writes a task to disk. `is_whole`: False for one that stopped at a step,
+        which is recorded again the next time."""
         rows = [_with_pictures(to_row(step), lambda content: base64.b64encode(content).decode()) for step in steps]
         line = {"annotation_id": task.annotation_id, "key": self._key(task), "rows": rows}
         places, mark = (self._places, {}) if is_whole else (self._begun, {"stopped": True})
         places[self._key(task)] = self._journal.append(json.dumps(line | mark))
 
     def write(self) -> dict[Path, int]:
-        """Writes the tasks recorded so far as a data set. File of each split -> its steps. Removes their lines once all are recorded."""
+        """Writes the tasks recorded so far as a data set. File of each split -> its steps.
+        Removes their lines once all are recorded."""
         written = {}
         recorded = [task for task in self._tasks if self._place(task) is not None]
         for split in dict.fromkeys(self._splits[task.annotation_id] for task in recorded):
@@ -425,16 +432,16 @@ class RecordingFolder:
             raise InputError("out", sentence=f"{out} holds something already; name a new folder, or use `force`")
         places: dict[str, int] = {}
         begun: dict[str, int] = {}
-        known = {task.annotation_id for task in self._tasks}
+        own_tasks = {task.annotation_id for task in self._tasks}
         for line in self._journal.lines():
             try:
-                found = json.loads(line.text)
-                kept = begun if found.get("stopped") else places
-                kept[str(found["key"])], name = line.offset, found["annotation_id"]
+                entry = json.loads(line.text)
+                kept = begun if entry.get("stopped") else places
+                kept[str(entry["key"])], name = line.offset, entry["annotation_id"]
             except (ValueError, TypeError, KeyError, AttributeError):
                 why = f"line {line.number} of {self._journal.path} is damaged"
                 raise InputError("out", sentence=f"{why}; name a new folder, or use `force`") from None
-            if name not in known:
+            if name not in own_tasks:
                 why = f"{out} holds another script's task {name}"
                 raise InputError("out", sentence=f"{why}; name a new folder, or use `force`")
         return places, begun

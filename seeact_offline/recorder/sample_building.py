@@ -25,7 +25,8 @@ ROWS_AT_ONCE = 256
 """Rows of a row group: some 40 MB of pictures to read."""
 
 INCOMPLETE, WITHOUT_PICTURE = ("train", "cross_domain"), 150
-"""Every 150th row of these splits has no picture, as some of the real data. First runs are on the others, where every step can be asked."""
+"""Every 150th row of these splits has no picture, as some of the real data.
+First runs are on the others, where every step can be asked."""
 
 
 def site_names() -> list[str]:
@@ -59,11 +60,12 @@ def record_site(name: str, browser: str | None = None, tasks: int | None = None)
 
 
 def build(names: Sequence[str], out: Path, say: Callable[[str], None], workers: int = 2) -> None:
-    """Records the sites, some at a time, and writes one parquet file per split. Raises InputError for an unknown site."""
-    known = site_names()
-    unknown = next((name for name in names if name not in known), None)
+    """Records the sites, some at a time, and writes one parquet file per split.
+    Raises InputError for an unknown site."""
+    sites = site_names()
+    unknown = next((name for name in names if name not in sites), None)
     if unknown is not None:
-        raise InputError("site", f"one of {', '.join(known)}", unknown)
+        raise InputError("site", f"one of {', '.join(sites)}", unknown)
     splits: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         for name, rows in zip(names, pool.map(record_site, names), strict=True):

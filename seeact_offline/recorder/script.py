@@ -1,8 +1,8 @@
-"""Tasks and their actions on pages, from scripts in YAML or JSON, checked before a browser is started, and what the recorded acts change in the
-state of a bundled site, value by value.
+"""Tasks and their actions on pages, from scripts in YAML or JSON, checked before a browser is started, and what the
+recorded acts change in the state of a bundled site, value by value.
 
-A site's script keeps its state (`siteState` of each site); `state.js` adds the fields that were filled in. A check is made by playing the
-recorded acts, and lies beside the tasks in `checks.json`.
+A site's script keeps its state (`siteState` of each site); `state.js` adds the fields that were filled in. A check is
+made by playing the recorded acts, and lies beside the tasks in `checks.json`.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def read_state(page: Page) -> dict[str, Value]:
 
 
 def flatten(state: object) -> dict[str, Value]:
-    """Path -> value. The order of a list does not count: its elements are paths, and their number the value. Values that are empty (false, 0, "", null) count as
-    none, so that a switch that was put on and off again has not changed.
+    """Path -> value. The order of a list does not count: its elements are paths, and their number the value. Values
+    that are empty (false, 0, "", null) count as none, so that a switch that was put on and off again has not changed.
 
     >>> flatten({"cart": ["tea", "tea", {"id": 3}], "view": "home", "gift": False})
     {'cart["tea"]': 2, 'cart[{"id":3}]': 1, 'view': 'home'}
@@ -72,9 +72,9 @@ class Free:
     """Paths of a state whose value may vary, as patterns (`order.id`, `cart.*`)."""
 
     paths: tuple[str, ...] = ()
-    """Do not count at all."""
+    """Patterns of paths that do not count at all."""
     own_words: tuple[str, ...] = ()
-    """Any text will do, but some."""
+    """Patterns of paths at which any text will do, but an empty one."""
 
 
 NOTHING_FREE = Free()
@@ -153,8 +153,8 @@ class TaskScript:
 
 
 def load_script(path: Path, default_split: str = "train", needs_steps: bool = True) -> list[TaskScript]:
-    """The tasks of a script. `needs_steps`: False for tasks that are only to be acted on. Raises InputError naming the task and the wrong
-    field."""
+    """The tasks of a script. `needs_steps`: False for tasks that are only to be acted on.
+    Raises InputError naming the task and the wrong field."""
     content = read_settings("script", path)
     common = {name: content.get(name) for name in ("website", "domain", "subdomain", "start", "serve")}
     tasks = content.get("tasks")
@@ -268,8 +268,8 @@ _HOST = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?(/\S*)?")
 
 class _PublishedTask(msgspec.Struct, frozen=True):
     """A task for websites as others publish them: SeeAct's 90 online tasks (OSU-NLP-Group/SeeAct 70c49b9,
-    data/online_tasks/merged_online_90_tasks.json), and Online-Mind2Web's 300 (osunlp/Online-Mind2Web, Online_Mind2Web.json), which also have
-    `reference_length` and `level`."""
+    data/online_tasks/merged_online_90_tasks.json), and Online-Mind2Web's 300 (osunlp/Online-Mind2Web,
+    Online_Mind2Web.json), which also have `reference_length` and `level`."""
 
     task_id: str
     confirmed_task: str
@@ -278,7 +278,8 @@ class _PublishedTask(msgspec.Struct, frozen=True):
 
 
 def load_tasks(path: Path) -> list[TaskScript]:
-    """The tasks of a script, whose steps may be missing, or of a published JSON list. Raises InputError naming the task and what is wrong."""
+    """The tasks of a script, whose steps may be missing, or of a published JSON list.
+    Raises InputError naming the task and what is wrong."""
     content = read_values("script", path)
     if not isinstance(content, list):
         return load_script(path, needs_steps=False)

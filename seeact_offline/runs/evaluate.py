@@ -24,7 +24,7 @@ from seeact_offline.runs.reading_hints import reading_hint
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted, report
-from seeact_offline.scoring.results import assemble
+from seeact_offline.scoring.results import ScoringInput, assemble
 
 
 def evaluate(config: EvalConfig | None = None, *, watch: Watch | None = None, **options: Any) -> Run:
@@ -155,14 +155,9 @@ def write_results(run: OpenRun, state: RunState, complete: bool) -> int:
     """Scores the steps that were reached and writes all files of the run; returns how many steps that were."""
     order = state.reached(run)
     predictions, truths = [state.done[key] for key in order], [state.truths[key] for key in order]
+    orders = run.folder.finished_repeats(truths)
     made = assemble(
-        predictions,
-        truths,
-        run.protocol,
-        run.manifest.settings,
-        complete=complete,
-        flagged=run.flagged,
-        orders=run.folder.finished_repeats(truths),
+        ScoringInput(run.manifest.settings, predictions, truths, complete, run.flagged, orders), run.protocol
     )
     run.folder.order(predictions, truths)
     results = made.results.changed(cost_usd=run_cost(run.folder, made.results.usage["cost_usd"]))

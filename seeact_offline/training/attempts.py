@@ -44,7 +44,8 @@ from seeact_offline.web_agents.systems import THOUGHT
 from seeact_offline.web_agents.web_loop import CORRECTED, WebAgentGrounding
 
 HARD_BELOW = 0.4
-"""Share of a website's tasks that the attempts solve, below which it gets as many more (OpenWebVoyager, difficulty-guided sampling)."""
+"""Share of a website's tasks that the attempts solve,
+below which it gets as many more (OpenWebVoyager, difficulty-guided sampling)."""
 Ask = Callable[[int, Collection[str]], Run]
 """Number of the attempt, from 1, and tasks -> the finished run of them."""
 Accept = Callable[[int, "AskedRun"], Collection[str]]
@@ -82,7 +83,8 @@ class AskedRun:
 
     @cached_property
     def completed(self) -> frozenset[str]:
-        """Tasks at each step of which the model has given an action in its form, right or wrong, and also where it scrolled or left."""
+        """Tasks at each step of which the model has given an action in its form, right or wrong,
+        and also where it scrolled or left."""
         return self._with_all(lambda answer: answer.failure is None or answer.failure in ENDINGS.values())
 
     @cached_property
@@ -242,7 +244,8 @@ def _dialogues_of_step(
 
 
 def write_control(path: Path, gold: Path, n_items: int, seed: str) -> DialogueCounts:
-    """Writes as many gold dialogues as are asked for: all of them as often as they fit, and others drawn by the seed."""
+    """Writes as many gold dialogues as are asked for: all of them as often as they fit,
+    and others drawn by the seed."""
     lines = list(read_dialogues(gold))
     times, rest = divmod(n_items, len(lines))
     drawn = frozenset(random.Random(seed).sample(range(len(lines)), rest))
@@ -260,8 +263,11 @@ def write_control(path: Path, gold: Path, n_items: int, seed: str) -> DialogueCo
 
 
 def exploration_figures(exploration: Exploration, n_items: int, seed: int) -> dict[str, Any]:
-    """`s_at`: tasks with an accepted attempt within k, over all tasks. `pass_at`: steps that some attempt within k has right, over all
-    steps; another figure, as those of a task may be right in different attempts. `n_items`: actions of the accepted attempts."""
+    """Figures of a cycle's attempts. `n_items`: actions of the accepted attempts.
+
+    `s_at`: tasks with an accepted attempt within k, over all tasks. `pass_at`: steps that some attempt within k has
+    right, over all steps; another figure, as those of a task may be right in different attempts.
+    """
     tasks = exploration.first.tasks
     s_at, pass_at = [], []
     for k in range(1, exploration.most + 1):

@@ -1,4 +1,5 @@
-"""The declaration of a baseline (one `Baseline` a module, listed in `training.BASELINES`), and the options of a fine-tuning."""
+"""The declaration of a baseline (one `Baseline` a module, listed in `training.BASELINES`),
+and the options of a fine-tuning."""
 
 from __future__ import annotations
 
@@ -35,18 +36,21 @@ class FineTuning:
         "flan-t5", "what is trained (default: {default})", group=TRAINING, choices=tuple(BASELINES), is_basic=True
     )
     base: str | SmallBase | None = option(
-        None, "model to start from (default: google/flan-t5-base, Salesforce/blip2-flan-t5-xl; for vlm and web-agent there is none)",
+        None,
+        "model to start from (default: google/flan-t5-base, Salesforce/blip2-flan-t5-xl; for vlm and web-agent there is"
+        " none)",
         group=TRAINING, metavar="DIR|HUB_ID", is_basic=True,
     )
-    """Or the shape of one that begins with random weights; None: the baseline's. See `resolved_base`."""
+    """A folder, a hub id, or the shape of a base with random weights; None: the baseline's. See `resolved_base`."""
     dataset: Any = "sample"
     split: str = "train"
     limit: int | None = None
     """Number of tasks, the first ones; None: all."""
     scores: Path | None = option(
-        None, "of the train split: for --hard-negatives, and vlm", group=TRAINING, read=Path, metavar="FILE", is_basic=True
+        None, "of the train split: for --hard-negatives, and vlm",
+        group=TRAINING, read=Path, metavar="FILE", is_basic=True,
     )
-    """For `hard_negatives`, and for questions about whole groups of ranked candidates."""
+    """Ranks for `hard_negatives`, and for questions about whole groups of ranked candidates."""
     prompts: str = option(
         PROMPTS, "prompt pack (default: {default}; with --recipe none)", group=TRAINING, metavar="NAME|DIR"
     )
@@ -59,7 +63,7 @@ class FineTuning:
     """It decides what is not given."""
     running: Running = field(default_factory=Running)
     own: Mapping[str, Any] = field(default_factory=dict)
-    """Those of `OwnOptions` that were given, by name."""
+    """Given fields of `OwnOptions`, by name."""
     resume: bool = option(False, "resume from the last checkpoint in --out", group=TRAINING, read=bool, is_basic=True)
     processes: int = option(1, "that prepare the data", group=TRAINING, number=POSITIVE, metavar="N")
     test_data: Any | None = option(
@@ -70,7 +74,7 @@ class FineTuning:
         TEST_SPLITS, "asked as a whole; none for none (default: the three test splits)",
         group=EVALUATION, read=splits, metavar="SPLIT[,SPLIT]", is_basic=True,
     )
-    """Of all three those that the data has."""
+    """Splits that the data lacks are left out of the default three."""
     eval_ranker: str | None = option(
         None, "ranks their candidates, and vlm's questions", group=EVALUATION, metavar="NAME|DIR"
     )
@@ -85,10 +89,10 @@ class FineTuning:
     @property
     def resolved_base(self) -> str | SmallBase:
         """The base, or the baseline's own. Raises InputError where there is none."""
-        found = find_baseline(self.baseline).base if self.base is None else self.base
-        if found is None:
+        base = find_baseline(self.baseline).base if self.base is None else self.base
+        if base is None:
             raise InputError("base", sentence=f"{self.baseline} needs `base`, a model's folder or hub id")
-        return found
+        return base
 
     @property
     def resolved_recipe(self) -> Recipe:
@@ -116,11 +120,11 @@ class FineTuning:
             return None
         if self.published not in RECIPES:
             raise InputError("recipe", f"one of {', '.join(RECIPES)}", self.published)
-        found = RECIPES[self.published]
-        if self.baseline not in found.baselines:
-            of = " and ".join(found.baselines)
+        recipe = RECIPES[self.published]
+        if self.baseline not in recipe.baselines:
+            of = " and ".join(recipe.baselines)
             raise InputError("recipe", sentence=f"`recipe` {self.published} is one of {of}, not of {self.baseline}")
-        return found
+        return recipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +153,8 @@ class TrainedSettings:
     base: Path
     """The base's folder."""
     name: str
-    """The base's folder or hub id, for an adapter; empty where the adapter is not the base's, which training has changed besides."""
+    """The base's folder or hub id, for an adapter;
+    empty where the adapter is not the base's, which training has changed besides."""
     config: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Entries of the parts of `config.json`, by part."""
     pictures: Mapping[str, Any] = field(default_factory=dict)
@@ -173,8 +178,9 @@ class OpenBaseline(Protocol):
         """Writes the files that its questions need, and returns their maker. `held_out`: tasks not trained on."""
 
     def trainer(self, maker: Any, table: Any, progress: TrainingProgress) -> Any:
-        """A Trainer of transformers, with the model. `maker`: its own. `table`: all rows that it made, as a `datasets.Dataset`.
-        `progress` is told of its steps. Called again after a batch did not fit in memory: the model is the base's each time."""
+        """A Trainer of transformers, with the model. `maker`: its own. `table`: all rows that it made, as a
+        `datasets.Dataset`. `progress` is told of its steps.
+        Called again after a batch did not fit in memory: the model is the base's each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +198,8 @@ class Baseline:
     evaluation: Callable[[FineTuning], Mapping[str, Any]]
     """Gives the fields of `EvalConfig` with which the trained model is asked."""
     small: Callable[[SmallBase, Any], tuple[Any, Any]]
-    """Builds a small model with random weights for a tokenizer of `train_tokenizer`; and its own tokenizer or processor."""
+    """Builds a small model with random weights for a tokenizer of `train_tokenizer`;
+    and its own tokenizer or processor."""
     learns: str
     """Its purpose for the card, behind `to`."""
     limits: str
@@ -214,8 +221,8 @@ class Baseline:
 
 
 def find_baseline(name: str) -> Baseline:
-    """Raises InputError."""
+    """The baseline of this name. Raises InputError for an unknown one."""
     if name not in BASELINES:
         raise InputError("baseline", f"one of {', '.join(BASELINES)}", name)
-    found: Baseline = import_module(f"seeact_offline.training.{BASELINES[name]}").BASELINE
-    return found
+    baseline: Baseline = import_module(f"seeact_offline.training.{BASELINES[name]}").BASELINE
+    return baseline

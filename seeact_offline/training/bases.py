@@ -1,7 +1,7 @@
-"""What training starts from: other people's files, whose every fault is one sentence, or a small model with random weights.
+"""Bases of a training: other people's files, whose every fault is one sentence, or a small model with random weights.
 
-Small models are of transformers' own classes, with a tokenizer learnt from the training questions, to be trained from scratch on a
-laptop. Those that see look at pictures of PICTURE_SIDE pixels, whatever a picture's proportions.
+Small models are of transformers' own classes, with a tokenizer learnt from the training questions, to be trained from
+scratch on a laptop. Those that see look at pictures of PICTURE_SIDE pixels, whatever a picture's proportions.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ IMAGE = "<image>"
 PICTURE_SIDE = 32
 PATCH = 8
 CHAT = (
-    "{{ bos_token }}{% for message in messages %}<|{{ message.role }}|>{% if message.content is string %}{{ message.content }}"
-    "{% else %}{% for part in message.content %}{% if part.type == 'image' %}<image>{% else %}{{ part.text }}{% endif %}"
+    "{{ bos_token }}{% for message in messages %}<|{{ message.role }}|>"
+    "{% if message.content is string %}{{ message.content }}{% else %}{% for part in message.content %}"
+    "{% if part.type == 'image' %}<image>{% else %}{{ part.text }}{% endif %}"
     "{% endfor %}{% endif %}{{ eos_token }}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
 """The chat template of a small LLaVA."""
@@ -35,7 +36,8 @@ ROLES = ("<|system|>", "<|user|>", "<|assistant|>")
 CONTEXT = 32_768
 """Tokens of a small LLaVA's longest prompt."""
 SPREAD = 0.15
-"""Standard deviation of its weights. LoRA trains neither embeddings nor scores of tokens: with the usual 0.02 no token could stand out."""
+"""Standard deviation of its weights. LoRA trains neither embeddings nor scores of tokens:
+with the usual 0.02 no token could stand out."""
 
 
 # --- other people's ---
@@ -62,7 +64,8 @@ def load_part(kind: Any, folder: Path, argument: str = "base", **options: Any) -
 
 
 def check_model(kind: Any, folder: Path, argument: str = "base", *, attention: str | None = None) -> None:
-    """Raises InputError where weights are missing or cut short, or where the model has no such attention. Of safetensors the headers alone are read.
+    """Raises InputError where weights are missing or cut short, or where the model has no such attention. Of
+    safetensors the headers alone are read.
 
     `kind`: a class of transformers that opens the folder.
     """
@@ -88,8 +91,8 @@ def check_model(kind: Any, folder: Path, argument: str = "base", *, attention: s
 
 
 def _shapes(folder: Path, argument: str) -> dict[str, list[int]]:
-    """The shape of each tensor, by the headers of the folder's safetensors. Raises InputError for a file that is shorter than its header
-    says, and for a tensor that is not in the file where the index has it."""
+    """The shape of each tensor, by the headers of the folder's safetensors. Raises InputError for a file that is
+    shorter than its header says, and for a tensor that is not in the file where the index has it."""
     # transformers, too, takes the single file where there are both
     single, index = folder / "model.safetensors", folder / INDEX
     homes = {} if single.is_file() else json.loads(index.read_text("utf-8"))["weight_map"]
@@ -107,7 +110,8 @@ def _shapes(folder: Path, argument: str) -> dict[str, list[int]]:
 
 
 def loading_options(asked: FineTuning) -> dict[str, Any]:
-    """Options of `load_model` for the model to train: in float32, with LoRA as `hf/` runs it (bfloat16 on a GPU), quantised in 4 bits."""
+    """Options of `load_model` for the model to train: in float32,
+    with LoRA as `hf/` runs it (bfloat16 on a GPU), quantised in 4 bits."""
     recipe = asked.resolved_recipe
     dtype = "float32" if recipe.lora is None else running_dtype(LoadingOptions())
     options: dict[str, Any] = {"dtype": dtype}
@@ -121,8 +125,8 @@ def loading_options(asked: FineTuning) -> dict[str, Any]:
 
 
 def load_model(kind: Any, folder: Path, argument: str = "base", **options: Any) -> Any:
-    """Opens a model with all its weights; missing ones would be random numbers. `options`: of `from_pretrained`; float32 unless
-    they say otherwise. Raises InputError."""
+    """Opens a model with all its weights; missing ones would be random numbers. `options`: of `from_pretrained`;
+    float32 unless they say otherwise. Raises InputError."""
     whole = {"use_safetensors": has_safetensors(folder), "weights_only": True, "output_loading_info": True}
     model, report = load_part(kind, folder, argument, **{"dtype": "float32", **options, **whole})
     _check_whole(report, folder, argument)

@@ -1,12 +1,12 @@
 """BLIP-2 with a T5 as its language part, made ready for training on multiple-choice questions with a part of the page.
 
-Trained are the language part and the bridge (query tokens, Q-Former, projection), with LoRA matrices beside the language part's
-attention alone; the vision encoder is frozen. It is the
-checkpoint's own (EVA ViT-g/14), not the paper's CLIP ViT-L/14, which transformers' BLIP-2 cannot hold: CLIP's encoder norms the
-embeddings before its first layer (`pre_layrnorm`), and BLIP-2's has no such layer. See docs/finetuning.md.
+Trained are the language part and the bridge (query tokens, Q-Former, projection), with LoRA matrices beside the
+language part's attention alone; the vision encoder is frozen. It is the checkpoint's own (EVA ViT-g/14), not the
+paper's CLIP ViT-L/14, which transformers' BLIP-2 cannot hold: CLIP's encoder norms the embeddings before its first
+layer (`pre_layrnorm`), and BLIP-2's has no such layer. See docs/finetuning.md.
 
-The folder that training leaves is one of transformers' own: `hf/` asks it as it is. Hence the positions are interpolated once,
-before training, and saved.
+The folder that training leaves is one of transformers' own: `hf/` asks it as it is. Hence the positions are
+interpolated once, before training, and saved.
 
 Source: SeeAct (arXiv 2401.01614v2), section 4.
 """
@@ -46,9 +46,11 @@ TEMPLATE = (
     "{% endfor %}"
     "{% if messages|length > 1 and add_generation_prompt %}{{ '\\n\\nAssistant:' }}{% endif %}"
 )
-"""One message alone is its text, as in training. The processor puts the picture's tokens before it, so none stands here."""
+"""One message alone is its text, as in training. The processor puts the picture's tokens before it,
+so none stands here."""
 SHAPED_BY = ("feed_forward_proj", "scale_decoder_outputs", "relative_attention_max_distance", "layer_norm_epsilon")
-"""Settings of a T5 that its weights' shapes do not tell, by transformers' names: a config.json with untied embeddings does not scale outputs."""
+"""Settings of a T5 that its weights' shapes do not tell, by transformers' names:
+a config.json with untied embeddings does not scale outputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +86,10 @@ def open_blip2(
 ) -> Blip2:
     """The model to start from.
 
-    `base`: a folder in the hub's format, or a hub id. `side`: pixels that pictures are brought to, both ways; None: as the
-    checkpoint has it. `language`: a T5 of the same shape and tokenizer, such as a FLAN-T5 fine-tuned before, whose weights
-    replace those of the language part. `loading`: options of `load_model`; without any it is in float32 on the CPU.
+    `base`: a folder in the hub's format, or a hub id. `side`: pixels that pictures are brought to, both ways; None: as
+    the checkpoint has it. `language`: a T5 of the same shape and tokenizer, such as a FLAN-T5 fine-tuned before, whose
+    weights replace those of the language part. `loading`: options of `load_model`;
+    without any it is in float32 on the CPU.
 
     Raises InputError (`base`, `side`, `language`).
     """
@@ -156,7 +159,7 @@ def _bring_to(model: Any, processor: Any, side: int) -> None:
 
 
 def _language_folder(language: object) -> Path:
-    """Raises InputError for what is no T5."""
+    """The folder of a T5. Raises InputError for another model."""
     from transformers import AutoConfig
 
     folder = base_folder(language, "language")
@@ -174,9 +177,9 @@ def _take_language(model: Any, processor: Any, folder: Path, loading: Mapping[st
         wanted, got = getattr(own, name, None), getattr(config, name, None)
         if got != wanted:
             raise InputError("language", f"{name} {wanted}, as in the base", f"{got} in {folder}")
-    known = processor.tokenizer.get_vocab()
+    vocabulary = processor.tokenizer.get_vocab()
     tokens = load_part(AutoTokenizer, folder, "language").get_vocab()
-    foreign = next((token for token in sorted(tokens) if known.get(token) != tokens[token]), None)
+    foreign = next((token for token in sorted(tokens) if vocabulary.get(token) != tokens[token]), None)
     if foreign is not None:
         raise InputError("language", "the tokenizer of the base", f"{folder}, which has {foreign!r} at another place")
     taken = load_model(T5ForConditionalGeneration, folder, "language", **loading)
@@ -216,7 +219,7 @@ class Collator:
     pictures: Pictures
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """`rows`: of `MultiChoice` with pictures. Raises RowError `bad_screenshot`."""
+        """Collates rows of `MultiChoice` with pictures. Raises RowError `bad_screenshot`."""
         import torch
 
         tokenizer = self.processor.tokenizer
@@ -314,8 +317,8 @@ BASELINE = Baseline(
     tag="image-text-to-text",
     own=("side", "language"),
     remarks=(
-        "Its vision encoder is the base's own, frozen. It is not the paper's CLIP ViT-L/14, which transformers' BLIP-2 cannot"
-        " hold: figures are not the paper's for that reason too.",
+        "Its vision encoder is the base's own, frozen. It is not the paper's CLIP ViT-L/14, which transformers' BLIP-2"
+        " cannot hold: figures are not the paper's for that reason too.",
         "Where the recipe is not told otherwise, it is MindAct's for FLAN-T5, as none is published for BLIP-2.",
     ),
 )

@@ -1,4 +1,5 @@
-"""The model card of a fine-tuned baseline: its base, data and recipe, as resolved, its results, and its learning curve as a picture."""
+"""The model card of a fine-tuned baseline: its base, data and recipe, as resolved, its results,
+and its learning curve as a picture."""
 
 from __future__ import annotations
 
@@ -14,7 +15,10 @@ from seeact_offline.scoring.report import first_tasks
 from seeact_offline.training.baseline import Baseline
 from seeact_offline.training.training_rows import CUTS
 
-SAMPLE = "It was trained on the bundled sample, fictional websites made to try the program: no figure here says anything of real pages."
+SAMPLE = (
+    "It was trained on the bundled sample, fictional websites made to try the program: no figure here says anything of"
+    " real pages."
+)
 
 HELD_OUT: dict[str, tuple[str, Callable[[float], str]]] = {
     "step": ("step", lambda value: str(int(value))),
@@ -30,7 +34,10 @@ METRICS = {
     "ceiling": "ceiling, %",
 }
 RESULTS = ("split", "protocol", "candidates ranked by", "tasks", "steps", *METRICS.values())
-AVERAGES = "The averages that the protocol quotes (macro: mean over tasks of the task's mean; micro: mean over steps), with 95 % intervals."
+AVERAGES = (
+    "The averages that the protocol quotes (macro: mean over tasks of the task's mean; micro: mean over steps), with"
+    " 95 % intervals."
+)
 
 INCHES = (9.6, 5)
 DOTS_PER_INCH = 120
@@ -90,8 +97,8 @@ def render(card: Card) -> str:
         _named(card.machine),
         "## Limits",
         f"{card.baseline.limits} Pages are English, and none of"
-        " the test tasks was trained on, as far as the splits named above were compared. It has learnt the wording of the"
-        " prompts it was trained with, and no other.",
+        " the test tasks was trained on, as far as the splits named above were compared. It has learnt the wording of"
+        " the prompts it was trained with, and no other.",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -143,7 +150,8 @@ def _named(values: Mapping[str, Any]) -> str:
 
 
 def learning_curve_png(history: Sequence[Mapping[str, float]], title: str) -> bytes:
-    """Draws the Trainer's log as PNG, losses and shares in a panel each; the same history and title give the same bytes."""
+    """Draws the Trainer's log as PNG, losses and shares in a panel each;
+    the same history and title give the same bytes."""
     # not pyplot, which keeps every figure and may look for a screen
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator

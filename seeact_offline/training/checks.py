@@ -1,4 +1,5 @@
-"""Checks before anything is prepared: packages, a GPU, the optimizer, the attention, and training data without a task of the tests."""
+"""Checks before anything is prepared: packages, a GPU, the optimizer, the attention,
+and training data without a task of the tests."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ NEW_WEBSITES = ("cross_website", "cross_domain")
 
 
 def check_settings(recipe: Recipe, running: Running, more: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Raises InputError for a setting that this machine cannot train with. `more`: packages of the baseline, each with its extra."""
+    """Raises InputError for a setting that this machine cannot train with.
+    `more`: packages of the baseline, each with its extra."""
     # the quickest first: the others load torch
     running.each(recipe.batch, n_processes())
     check_packages(recipe, running, more)
@@ -71,7 +73,8 @@ def check_packages(recipe: Recipe, running: Running, more: Mapping[str, str] = M
 
 
 def check_installed(argument: str, more: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Raises InputError about `argument` for a package that every training needs. `more`: further ones, each with its extra."""
+    """Raises InputError about `argument` for a package that every training needs.
+    `more`: further ones, each with its extra."""
     for package, extra in {**PACKAGES, **more}.items():
         if find_spec(package) is None:
             raise _missing(argument, "training", package, extra)
@@ -95,7 +98,8 @@ def _check_attention(name: str) -> None:
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
     # `paged|...` are for servers; a name of the hub's, OWNER/NAME, would be code
-    names = ["eager", *sorted(known for known in ALL_ATTENTION_FUNCTIONS if "|" not in known and known != "eager")]
+    others = {function for function in ALL_ATTENTION_FUNCTIONS if "|" not in function} - {"eager"}
+    names = ["eager", *sorted(others)]
     if name not in names:
         raise InputError("attention", f"one of {', '.join(names)}", name)
     if name in FLASH and (find_spec(FLASH[name]) is None or not torch.cuda.is_available()):
@@ -103,12 +107,12 @@ def _check_attention(name: str) -> None:
 
 
 def _check_optimizer(name: str) -> None:
-    """Lets it take one step: only then do some say what they lack."""
+    """Raises InputError for an optimizer that cannot take one step here: only then do some say what they lack."""
     import torch
     from transformers import Trainer, TrainingArguments
     from transformers.training_args import OptimizerNames
 
-    names = [known.value for known in OptimizerNames]
+    names = [optimizer.value for optimizer in OptimizerNames]
     if name not in names:
         raise InputError("optimizer", f"one of {', '.join(names)}", name)
     # no TrainingArguments, which would open the process group before the data are prepared
@@ -142,8 +146,8 @@ class _Names(NamedTuple):
 def check_separate(train: Split, tests: Any | None = None) -> tuple[str, ...]:
     """The names of the test splits that were compared.
 
-    `tests`: the data set whose test splits count; None: the one that is trained on, if it has splits. Raises InputError for
-    a split or a file that is itself a test, and where a task, or a website of NEW_WEBSITES, is trained on.
+    `tests`: the data set whose test splits count; None: the one that is trained on, if it has splits. Raises InputError
+    for a split or a file that is itself a test, and where a task, or a website of NEW_WEBSITES, is trained on.
     """
     if train.name != "train":
         raise InputError("split", "train, as the others are for tests", train.name)
@@ -190,7 +194,7 @@ def _refuse_shared(train: _Names, name: str, test: _Names) -> None:
 
 
 def _seen(split: Split) -> _Names:
-    """Reads no page and no picture."""
+    """The tasks of a split and their websites. Reads no page and no picture."""
     tasks, websites = frozenset(split.tasks), set()
     for source in split.sources:
         for row in source.light(("annotation_id", "website")):

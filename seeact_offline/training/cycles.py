@@ -1,4 +1,5 @@
-"""The cycles of `improve`: everything is a run of `evaluate`, a training of `finetune`, or a file of dialogues, each kept in its folder.
+"""The cycles of `improve`: everything is a run of `evaluate`, a training of `finetune`, or a file of dialogues,
+each kept in its folder.
 
 A killed `improve` is called again: what is finished is found, and what is not is resumed by its own part.
 """
@@ -62,8 +63,8 @@ from seeact_offline.trajectories.judge_runs import judge
 from seeact_offline.web_agents.web_loop import read_thoughts
 
 JUDGE, SHOWN = "strict", "3"
-"""The rules and prompts of the judge, and the number of last screenshots: OpenWebVoyager's, but for its rule that a task without an answer has
-failed, as recorded steps have none."""
+"""The rules and prompts of the judge, and the number of last screenshots: OpenWebVoyager's, but for its rule that a
+task without an answer has failed, as recorded steps have none."""
 RESULTS, REPORT, FIGURE = "improvement.json", "report.md", "improvement.png"
 OF_TRAINING = "epochs batch learning_rate warmup weight_decay clip lora optimizer quantised seed".split()
 """Fields of the recipe that decide the weights."""
@@ -75,27 +76,31 @@ OPTIONS, ATTEMPTS, OF_EACH, AFTER_EACH = (
 )
 """Groups of options."""
 Train = Callable[[Any, Sequence[Path], Path], Any]
-"""Trains a model on files of dialogues, into a folder, and returns the trained one. Called again with the same arguments where a killed
-`improve` resumes."""
+"""Trains a model on files of dialogues, into a folder, and returns the trained one. Called again with the same
+arguments where a killed `improve` resumes."""
 ORACLE = "builtin/oracle"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImproveConfig:
-    """Everything that decides the cycles. The defaults are OpenWebVoyager's, but for the trainer's, which are for one GPU."""
+    """Everything that decides the cycles. The defaults are OpenWebVoyager's, but for the trainer's,
+    which are for one GPU."""
 
     # fmt: off
     model: Any = option(
-        None, "an image-text-to-text model, whose weights are trained", group=OPTIONS, metavar="hf/REPO_OR_DIR", is_basic=True
+        None, "an image-text-to-text model, whose weights are trained",
+        group=OPTIONS, metavar="hf/REPO_OR_DIR", is_basic=True,
     )
     """With `train`, anything that `eval` takes as a model."""
     out: Path | None = option(
-        None, "folder of all cycles; the same command resumes from it", group=OPTIONS, read=Path, metavar="DIR", is_basic=True
+        None, "folder of all cycles; the same command resumes from it",
+        group=OPTIONS, read=Path, metavar="DIR", is_basic=True,
     )
     train: Train | None = None
     """Another way of training than `finetune --baseline web-agent`."""
     dataset: Any = option(
-        "sample", "whose train split is learnt from (default: {default})", group=DATA, metavar="DIR|HUB_ID", is_basic=True
+        "sample", "whose train split is learnt from (default: {default})",
+        group=DATA, metavar="DIR|HUB_ID", is_basic=True,
     )
     limit: int | None = option(
         None, "only the first N train tasks", group=DATA, number=POSITIVE, metavar="N", is_basic=True
@@ -112,10 +117,12 @@ class ImproveConfig:
     )
 
     cycles: int = option(
-        3, "explore and train so many times (default: {default})", group=ATTEMPTS, number=POSITIVE, metavar="N", is_basic=True
+        3, "explore and train so many times (default: {default})",
+        group=ATTEMPTS, number=POSITIVE, metavar="N", is_basic=True,
     )
     attempts: int = option(
-        5, "most attempts at a task in a cycle (default: {default})", group=ATTEMPTS, number=POSITIVE, metavar="K", is_basic=True
+        5, "most attempts at a task in a cycle (default: {default})",
+        group=ATTEMPTS, number=POSITIVE, metavar="K", is_basic=True,
     )
     temperature: float = option(
         1.2, "of attempts; test splits are asked at 0 (default: {default})", group=ATTEMPTS, number=FROM_0, metavar="X"
@@ -134,11 +141,14 @@ class ImproveConfig:
     """It is asked as `judge --judge strict --k 3` asks it."""
     judge_base_url: str | None = option(None, "its server", group=ATTEMPTS, metavar="URL")
     price: Price | PriceTable | str | None = option(
-        None, "the judge's USD per million prompt and completion tokens, or a file of prices (default: the bundled list of 2026-11-23)",
+        None,
+        "the judge's USD per million prompt and completion tokens, or a file of prices (default: the bundled list of"
+        " 2026-11-23)",
         group=ATTEMPTS, metavar="IN,OUT|FILE",
     )
     max_cost: float | None = option(
-        None, "most that the judge's calls may cost in all cycles", group=ATTEMPTS, number=ABOVE_0, metavar="USD", is_basic=True
+        None, "most that the judge's calls may cost in all cycles",
+        group=ATTEMPTS, number=ABOVE_0, metavar="USD", is_basic=True,
     )
     together: int = option(
         8, "questions asked at once (default: {default})", group=ATTEMPTS, number=POSITIVE, metavar="N"
@@ -148,8 +158,8 @@ class ImproveConfig:
     running: Running = field(default_factory=Running)
     processes: int = option(1, "that prepare the data", group=OF_EACH, number=POSITIVE, metavar="N")
     evaluate: tuple[str, ...] = option(
-        TEST_SPLITS, "none for none (default: the three test splits)", group=AFTER_EACH, read=splits, metavar="SPLIT[,SPLIT]",
-        is_basic=True,
+        TEST_SPLITS, "none for none (default: the three test splits)",
+        group=AFTER_EACH, read=splits, metavar="SPLIT[,SPLIT]", is_basic=True,
     )
     eval_limit: int | None = option(
         None, "only the first N tasks of each", group=AFTER_EACH, number=POSITIVE, metavar="N"
@@ -179,7 +189,7 @@ class ImproveConfig:
 
     @classmethod
     def of(cls, config: ImproveConfig | None, options: dict[str, Any]) -> ImproveConfig:
-        """`options` win over `config`. Raises InputError; TypeError for an unknown name."""
+        """The config with these options, which win over it. Raises InputError; TypeError for an unknown name."""
         names = [field.name for field in fields(cls)]
         if unknown := sorted(options.keys() - set(names)):
             near = get_close_matches(unknown[0], names, 1)
@@ -237,8 +247,9 @@ class Improvement:
 def improve(config: ImproveConfig | None = None, *, watch: Watch | None = None, **options: Any) -> Improvement:
     """Improves an agent from its own attempts at recorded train tasks, as the command `improve` does.
 
-    `options` are fields of `ImproveConfig`, which win over `config`. Called again with the same `out`, it resumes. Raises InputError for
-    what cannot be used: test tasks among those trained on, a folder of another configuration. ModelStopped where a model or judge does not answer.
+    `options` are fields of `ImproveConfig`, which win over `config`. Called again with the same `out`, it resumes.
+    Raises InputError for what cannot be used: test tasks among those trained on, a folder of another configuration.
+    ModelStopped where a model or judge does not answer.
     """
     run = _Improving(ImproveConfig.of(config, options), watch or Watch())
     folder, manifest = RunFolder(run.out), run.manifest()
@@ -279,7 +290,8 @@ class _Improving:
         self.remarks = [f"{name} is not asked: the data has no such split" for name in missing]
         if config.judge is not None and (config.judge is config.model or self._is_own_model(config.judge)):
             self.remarks.append(
-                "The judge is the model itself: what it accepts says how far it agrees with itself, not how often it succeeds."
+                "The judge is the model itself: what it accepts says how far it agrees with itself, not how often it"
+                " succeeds."
             )
 
     def _is_own_model(self, name: Any) -> bool:
@@ -291,13 +303,16 @@ class _Improving:
         return folder == Path(model).resolve() or self.out.resolve() in folder.parents
 
     def manifest(self) -> Manifest:
-        """Names everything but the number of cycles and the splits that are asked: of those, more can be asked for later."""
+        """Names everything but the number of cycles and the splits that are asked: of those,
+        more can be asked for later."""
         config = self.config
         recipe = {name: getattr(config.recipe, name) for name in OF_TRAINING} if config.train is None else {}
         trained = config.train is None
         identity = {
             "improve": ASKED["agent"],
-            "base": digest(base_folder(config.model.removeprefix("hf/"), "model")) if trained else model_name(config.model),
+            "base": digest(base_folder(config.model.removeprefix("hf/"), "model"))
+            if trained
+            else model_name(config.model),
             "dataset_fingerprint": self.split.fingerprint,
             "limit": config.limit,
             **{name: getattr(config, name) for name in ("attempts", "temperature", "max_turns", "guided")},
@@ -463,8 +478,8 @@ class _Improving:
         config = self.config
         if not (out / RECORD).exists():
             asked = FineTuning(
-                out=out, baseline="web-agent", base=model.removeprefix("hf/"), dataset=config.dataset, limit=config.limit,
-                recipe=config.recipe, running=config.running, own={"dialogues": tuple(files)},
+                out=out, baseline="web-agent", base=model.removeprefix("hf/"), dataset=config.dataset,
+                limit=config.limit, recipe=config.recipe, running=config.running, own={"dialogues": tuple(files)},
                 resume=last_checkpoint(out) is not None, processes=config.processes, test_data=config.test_data,
                 evaluate=(), command=config.command or "",
             )  # fmt: skip

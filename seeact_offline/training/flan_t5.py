@@ -1,5 +1,5 @@
-"""The FLAN-T5 baseline: a text-to-text model fine-tuned on multi-choice questions, from a checkpoint or from scratch; and its Trainer,
-which BLIP-2 with a T5 has too."""
+"""The FLAN-T5 baseline: a text-to-text model fine-tuned on multi-choice questions, from a checkpoint or from scratch;
+and its Trainer, which BLIP-2 with a T5 has too."""
 
 from __future__ import annotations
 
@@ -36,9 +36,11 @@ IGNORED = -100
 def seq2seq_trainer(
     model: Any, processor: Any, collator: Any, table: Any, asked: FineTuning, progress: TrainingProgress
 ) -> Any:
-    """A Trainer for text-to-text models: each epoch has its own rows of the table, and those held out are answered meanwhile.
+    """A Trainer for text-to-text models: each epoch has its own rows of the table,
+    and those held out are answered meanwhile.
 
-    `processor`: a tokenizer, or a processor of pictures that has one. `collator`: rows of the table -> the model's inputs.
+    `processor`: a tokenizer, or a processor of pictures that has one.
+    `collator`: rows of the table -> the model's inputs.
     """
     import transformers
 
@@ -53,8 +55,8 @@ def seq2seq_trainer(
             outputs = model(**inputs)
             loss = outputs["loss"]
             if num_items_in_batch is not None:
-                # T5 gives the mean over a batch's tokens, and ignores how many all batches of a step have: the Trainer would
-                # add up such means, on several devices too, whose gradients it averages
+                # T5 gives the mean over a batch's tokens, and ignores how many all batches of a step have: the Trainer
+                # would add up such means, on several devices too, whose gradients it averages
                 share = (inputs["labels"] != IGNORED).sum() / num_items_in_batch
                 loss = loss * share * self.accelerator.num_processes
             return (loss, outputs) if return_outputs else loss
@@ -103,7 +105,8 @@ def answer_metrics(tokenizer: Any) -> Callable[[Any], dict[str, float]]:
 
 
 def multichoice_accuracy(answers: Sequence[str], right: Sequence[str]) -> dict[str, float]:
-    """`letter_accuracy`: the right option. `answer_accuracy`: the right operation and value too. Texts as T5 writes them."""
+    """`letter_accuracy`: the right option. `answer_accuracy`: the right operation and value too.
+    Texts as T5 writes them."""
     pairs = [
         (read_answer(answer, "seq2seq"), read_answer(truth, "seq2seq"))
         for answer, truth in zip(answers, right, strict=True)
@@ -146,19 +149,15 @@ class FlanT5Tuning:
         return dataclasses.replace(self._questions, held_out=held_out, tokenizer=self._tokenizer)
 
     def trainer(self, maker: MultiChoice, table: Any, progress: TrainingProgress) -> Any:
+        """Raises InputError for a checkpoint without all its weights."""
         from transformers import DataCollatorForSeq2Seq
 
-        model = self._model(maker.tokenizer)
+        model = load_t5(self._asked)
+        if len(maker.tokenizer) > model.config.vocab_size:
+            got = f"{len(maker.tokenizer)} tokens for a model of {model.config.vocab_size}"
+            raise InputError("base", "a tokenizer that belongs to the model", got)
         collator = DataCollatorForSeq2Seq(maker.tokenizer, model, pad_to_multiple_of=8)
         return seq2seq_trainer(model, maker.tokenizer, collator, table, self._asked, progress)
-
-    def _model(self, tokenizer: Any) -> Any:
-        """Raises InputError for a checkpoint without all its weights."""
-        model = load_t5(self._asked)
-        if len(tokenizer) > model.config.vocab_size:
-            got = f"{len(tokenizer)} tokens for a model of {model.config.vocab_size}"
-            raise InputError("base", "a tokenizer that belongs to the model", got)
-        return model
 
 
 def load_t5(asked: FineTuning) -> Any:

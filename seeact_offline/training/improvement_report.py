@@ -1,4 +1,5 @@
-"""The report of `improve` for people, and its figure: attempts, test splits and differences, with intervals. Computes nothing."""
+"""The report of `improve` for people, and its figure: attempts, test splits and differences, with intervals.
+Computes nothing."""
 
 from __future__ import annotations
 
@@ -18,25 +19,27 @@ if TYPE_CHECKING:
 
 METRICS = {"element_accuracy": "Element Accuracy", "operation_f1": "Operation F1", "step_success_rate": "Step SR"}
 OFFLINE = (
-    "Offline: attempts are made over recorded tasks, each step with the recorded steps before it (teacher forcing). Nothing here is the success of an agent"
-    " that acts on live websites, and no figure may stand beside published ones as their reproduction."
+    "Offline: attempts are made over recorded tasks, each step with the recorded steps before it (teacher forcing)."
+    " Nothing here is the success of an agent that acts on live websites, and no figure may stand beside published ones"
+    " as their reproduction."
 )
 OF_ATTEMPTS = (
-    "S@k: share of all train tasks with an accepted attempt among the first k, by the model of the cycle before. completed@1: share of tasks"
-    " whose first attempt has a readable action at every step, right or wrong, or one that leaves the page. Turns: actions of the accepted attempts, those that scroll included."
+    "S@k: share of all train tasks with an accepted attempt among the first k, by the model of the cycle before."
+    " completed@1: share of tasks whose first attempt has a readable action at every step, right or wrong, or one that"
+    " leaves the page. Turns: actions of the accepted attempts, those that scroll included."
 )
 OF_STEPS = (
-    "pass@k: share of all steps that some attempt among the first k has right. It is not S@k: the steps of a task may be right in different"
-    " attempts. A task that is accepted is not attempted again."
+    "pass@k: share of all steps that some attempt among the first k has right. It is not S@k: the steps of a task may"
+    " be right in different attempts. A task that is accepted is not attempted again."
 )
 OF_CONTROL = (
-    "Control: trained as long from the same first weights, on recorded actions alone, as many as the cycle's data had. Where the scorer gives"
-    " the feedback, attempts cannot teach more than these."
+    "Control: trained as long from the same first weights, on recorded actions alone, as many as the cycle's data had."
+    " Where the scorer gives the feedback, attempts cannot teach more than these."
 )
 
 
 def improvement_report(results: Mapping[str, Any]) -> str:
-    """`results`: as `improvement.json` holds them."""
+    """The report as Markdown. `results`: as `improvement.json` holds them."""
     cycles, imitation = results["cycles"], results["imitation"]
     left_out = ", ".join(f"{n} {name}" for name, n in imitation["left_out"].items())
     thoughts = "no thoughts" if imitation["thoughts"] == "none" else f"thoughts by {imitation['thoughts']}"
@@ -45,7 +48,8 @@ def improvement_report(results: Mapping[str, Any]) -> str:
         by, thoughts = f"by {imitation['source']}", "with its own thoughts"
     texts = [
         f"Model {results['model']}, train tasks of {results['dataset']}, feedback by {results['feedback']}, up to"
-        f" {counted(results['attempts'], 'attempt')} at temperature {results['temperature']}{', guided' if results['guided'] else ''}.",
+        f" {counted(results['attempts'], 'attempt')} at temperature"
+        f" {results['temperature']}{', guided' if results['guided'] else ''}.",
         f"Imitated: {counted(imitation['items'], 'action')} of {counted(imitation['steps'], 'step')} and"
         f" {counted(imitation['tasks'], 'task')}, {by}, {thoughts}; steps left out: {left_out or 'none'}.",
         *([] if (usd := results["judge_cost_usd"]) is None else [f"Spent on the judge: {usd:.4f} USD."]),
@@ -161,7 +165,7 @@ def _interval(ci95: list[float] | None) -> str:
 
 
 def improvement_png(results: Mapping[str, Any]) -> bytes:
-    """`results`: as `improvement.json` holds them. The same results give the same bytes."""
+    """Draws the figure as PNG. `results`: as `improvement.json` holds them. The same results give the same bytes."""
     return drawn(draw_improvement, results, ".png")
 
 

@@ -1,8 +1,9 @@
 """MindAct's multi-choice questions as training data, with or without the part of the page that each is about.
 
-Every draw of elements follows from the seed, the step, the epoch and its number alone: a `random` module's generator seeded by a text
-gives the same draws on every machine. The page's markup and the rest of a question are cut separately, each at its end. A context whose
-cut loses the target is counted: such a question cannot be answered from what is left of it.
+Every draw of elements follows from the seed, the step, the epoch and its number alone: a `random` module's generator
+seeded by a text gives the same draws on every machine. The page's markup and the rest of a question are cut separately,
+each at its end. A context whose cut loses the target is counted:
+such a question cannot be answered from what is left of it.
 
 Source: Mind2Web's released training code, commit 1b7c323.
 """
@@ -50,7 +51,10 @@ TOKENS = (("input_ids", pa.list_(pa.int32())), ("labels", pa.list_(pa.int32())))
 TOGETHER = 32
 """Questions asked at once, while the trained model is evaluated."""
 
-LEARNS = "choose the next element among five and say what is done there (MindAct, [2306.06070](https://arxiv.org/abs/2306.06070))"
+LEARNS = (
+    "choose the next element among five and say what is done there"
+    " (MindAct, [2306.06070](https://arxiv.org/abs/2306.06070))"
+)
 CUT = "It was trained on questions whose page and rest were each cut at the limits above."
 """The card's sentences of purpose and of limits."""
 HTML = "{{html}}"
@@ -86,7 +90,7 @@ class Draw:
 
 
 def pool_of(step: Step, ranks: Mapping[str, int] | None = None, under: int | None = None) -> Pool:
-    """`ranks`: from 0, by id; `under`: wrong elements of lower ranks are hard."""
+    """The candidates of a step. `ranks`: from 0, by id; `under`: wrong elements of lower ranks are hard."""
     right = tuple(c.backend_node_id for c in step.candidates if c.is_positive)
     wrong = tuple(c.backend_node_id for c in step.candidates if not c.is_positive)
     hard = tuple(node for node in wrong if ranks[node] < under) if ranks is not None and under is not None else ()
@@ -94,7 +98,7 @@ def pool_of(step: Step, ranks: Mapping[str, int] | None = None, under: int | Non
 
 
 def draw(pool: Pool, recipe: Recipe, epoch: int, number: int) -> Draw:
-    """`epoch` from 0, or HELD_OUT; `number` from 0. The step has a right element."""
+    """Draws the elements of a question. `epoch` from 0, or HELD_OUT; `number` from 0. The step has a right element."""
     chance = random.Random(f"{recipe.seed}\n{pool.key}\n{epoch}\n{number}")
     wrong = pool.wrong
     if recipe.hard_negatives is not None:
@@ -137,7 +141,7 @@ def check_pack(pack: PromptPack) -> None:
 
 
 def example(pack: PromptPack, step: Step, page: Page, drawn: Draw) -> Example:
-    """Raises RowError for a candidate that is not in the page."""
+    """Words a question. Raises RowError for a candidate that is not in the page."""
     group = page.describe_group(drawn.ids, STYLES["seq2seq"])
     ids = [choice.backend_node_id for choice in group.choices]
     options = tuple(choice.text for choice in group.choices)
@@ -313,8 +317,8 @@ def words_of(parts: Sequence[Shard], maker: MultiChoice, processes: int) -> list
 
 
 def open_multichoice(asked: FineTuning, split: Split) -> MultiChoice:
-    """The questions without a tokenizer. Raises PromptError for prompts that cannot be cut apart, and InputError for a score file that
-    lacks steps, or that is not asked for."""
+    """The questions without a tokenizer. Raises PromptError for prompts that cannot be cut apart, and InputError for a
+    score file that lacks steps, or that is not asked for."""
     recipe = asked.resolved_recipe
     pack = open_pack(asked.prompts, "mindact", variant="seq2seq")
     check_pack(pack)

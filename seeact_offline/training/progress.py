@@ -28,7 +28,7 @@ class TrainingProgress(ExitStack):
         self._figures: dict[str, str] = {}
 
     def begin(self, total: int, done: int) -> None:
-        """`done`: steps of an earlier training that is resumed."""
+        """Starts to count. `done`: steps of an earlier training that is resumed."""
         self.close()
         self._listener = self.enter_context(self._watch.counting(total, "training", "optimizer steps"))
         for _ in range(done):

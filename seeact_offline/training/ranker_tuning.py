@@ -1,7 +1,8 @@
-"""Training of a ranker by the published recipe: pairs of texts made once, on disk, and a training that is resumed only as it was begun.
+"""Training of a ranker by the published recipe: pairs of texts made once, on disk,
+and a training that is resumed only as it was begun.
 
-In each epoch, each step gives one random right text and five wrong ones, each drawn from all of them; a step without wrong texts gives six
-right ones. Source: Mind2Web (2306.06070; released code, src/candidate_generation at 1b7c323).
+In each epoch, each step gives one random right text and five wrong ones, each drawn from all of them; a step without
+wrong texts gives six right ones. Source: Mind2Web (2306.06070; released code, src/candidate_generation at 1b7c323).
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ from seeact_offline.training.training_rows import RowCounts, StepRows, left_out,
 OF_MACHINE = frozenset({"accumulate", "bf16", "threads"})
 """Settings that would not change the weights in exact arithmetic."""
 PADDED_TOGETHER = 8
-"""Pairs of like length that a CPU takes at once: half of a random batch of 32 would be padding. A GPU takes a batch whole."""
+"""Pairs of like length that a CPU takes at once: half of a random batch of 32 would be padding.
+A GPU takes a batch whole."""
 RESULT = "training.json"
 SECONDS = "seconds"
 """The file beside the checkpoints with the seconds of training so far."""
@@ -90,7 +92,9 @@ class TrainingSettings:
         group=RECIPE, read=bool,
     )
     """Steps without another negative are left out. As published, a step without any gives positives in their place."""
-    batch: int = option(32, "pairs, over all devices; {default} as published", group=RECIPE, number=POSITIVE, metavar="N")
+    batch: int = option(
+        32, "pairs, over all devices; {default} as published", group=RECIPE, number=POSITIVE, metavar="N"
+    )
     """Pairs a step of the optimizer."""
     accumulate: int = option(
         1, "parts of a device's share of a batch; {default}", group=RECIPE, number=POSITIVE, metavar="N"
@@ -105,7 +109,8 @@ class TrainingSettings:
     max_tokens: int = option(512, "of a pair; {default} as published", group=RECIPE, number=POSITIVE, metavar="N")
     """Special ones included; longer pairs lose the end of their longer text."""
     pair_order: str = option(
-        "text-query", "{default} as published; written into the config", group=RECIPE, choices=("query-text", "text-query")
+        "text-query", "{default} as published; written into the config",
+        group=RECIPE, choices=("query-text", "text-query"),
     )
     """The text that comes first. It is read from the config for scoring."""
     bf16: bool | None = option(None, "compute in bfloat16 (default: on a GPU)", group=RECIPE, read=bool)
@@ -176,7 +181,8 @@ class PairGroup:
     def trainable(self, distinct: bool) -> PairGroup | None:
         """The group that pairs are drawn from; None where it gives none.
 
-        `distinct`: without negatives that read like a positive, whose pairs would be labelled both ways, and with at least one other.
+        `distinct`: without negatives that read like a positive, whose pairs would be labelled both ways,
+        and with at least one other.
         """
         if not distinct or not self.positives:
             return self if self.positives else None
@@ -203,16 +209,18 @@ class Pair(NamedTuple):
 
 
 class EpochPairs:
-    """A map-style data set whose pairs are drawn anew each epoch, only from the seed, the epoch and the group's position."""
+    """A map-style data set whose pairs are drawn anew each epoch, only from the seed,
+    the epoch and the group's position."""
 
     def __init__(self, groups: Groups, negatives: int, seed: int, distinct: bool = False) -> None:
-        """`negatives`: how many are drawn per group and epoch. `distinct`: none twice; a group with fewer gives all of them."""
+        """`negatives`: how many are drawn per group and epoch. `distinct`: none twice;
+        a group with fewer gives all of them."""
         self._groups, self._negatives, self._seed, self._distinct = groups, negatives, seed, distinct
         self._epoch = -1
         self.set_epoch(0)
 
     def set_epoch(self, epoch: int) -> None:
-        """`epoch`: from 0."""
+        """Draws the pairs of an epoch, counted from 0."""
         if epoch != self._epoch:
             self._epoch = epoch
             self._pairs = [
@@ -241,10 +249,10 @@ class EpochPairs:
 
 def to_group(step: Step) -> PairGroup:
     """The texts of the step's candidates, positive and negative. Raises RowError for a page without texts of all."""
-    given = ranker_input(step)
-    right = [given.texts[c.backend_node_id] for c in step.candidates if c.is_positive]
-    wrong = [given.texts[c.backend_node_id] for c in step.candidates if not c.is_positive]
-    return PairGroup(given.query, tuple(right), tuple(wrong))
+    inputs = ranker_input(step)
+    right = [inputs.texts[c.backend_node_id] for c in step.candidates if c.is_positive]
+    wrong = [inputs.texts[c.backend_node_id] for c in step.candidates if not c.is_positive]
+    return PairGroup(inputs.query, tuple(right), tuple(wrong))
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +260,7 @@ class GroupTexts:
     """Makes the rows of a part's steps: the texts of their candidates."""
 
     distinct: bool
-    """As `distinct_negatives`."""
+    """True: see `distinct_negatives`."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -294,7 +302,10 @@ class StoredGroups:
 
 
 def train_ranker(asked: RankerTraining, watch: Watch | None = None) -> TrainingResult:
-    """Raises InputError for what cannot be used. Steps that cannot be learnt from are counted."""
+    """Trains a ranker on a split. Steps that cannot be learnt from are counted.
+
+    Raises InputError for what cannot be used.
+    """
     watch, settings, folder = watch or Watch(), asked.settings, asked.out / DATA
     watch.note(f"training a ranker on {asked.split} of {asked.dataset}, into {asked.out}")
     check_installed("train-ranker")
@@ -379,14 +390,15 @@ def _small_base(asked: RankerTraining, identity: Mapping[str, Any], groups: Stor
 
 def to_trial(step: Step) -> TrialGroup:
     """The texts of the step's candidates in document order, and which are right."""
-    given = ranker_input(step)
-    nodes = sorted(given.texts, key=lambda node: given.places[node])
+    inputs = ranker_input(step)
+    nodes = sorted(inputs.texts, key=lambda node: inputs.places[node])
     right = frozenset(place for place, node in enumerate(nodes) if node in step.truth.positives)
-    return TrialGroup(given.query, tuple(given.texts[node] for node in nodes), right)
+    return TrialGroup(inputs.query, tuple(inputs.texts[node] for node in nodes), right)
 
 
 def _read_trial(asked: RankerTraining, watch: Watch) -> list[TrialGroup]:
-    """Steps of a test split, spread evenly over it; none where the data has no such split or it is the one trained on."""
+    """Steps of a test split, spread evenly over it;
+    none where the data has no such split or it is the one trained on."""
     split: Split | None = None
     if canonical_split(asked.split) == "train":
         with suppress(DatasetError):
@@ -411,8 +423,9 @@ def train(
 ) -> TrainingResult:  # fmt: skip
     """Trains a checkpoint with one logit into the folder `out`, with its tokenizer, and `pair_order` in its config.
 
-    `groups`: at least one, and each as `PairGroup.trainable` leaves it. `base`: a checkpoint's folder. `checkpoint`: one of an earlier call,
-    in `out`, that the training continues from. `trial`: groups that are not trained on, whose recall is told after each epoch. Raises RankerError, and Diverged, which leaves the checkpoints.
+    `groups`: at least one, and each as `PairGroup.trainable` leaves it. `base`: a checkpoint's folder. `checkpoint`:
+    one of an earlier call, in `out`, that the training continues from. `trial`: groups that are not trained on, whose
+    recall is told after each epoch. Raises RankerError, and Diverged, which leaves the checkpoints.
     """
     started = time.monotonic()
     if checkpoint is not None:
@@ -504,8 +517,8 @@ def _make_callback(
     report: Callable[[], None],
     note_seconds: Callable[[], None],
 ) -> Any:
-    """A callback of the Trainer that draws each epoch's pairs, and reports. `report`: called after each epoch. `note_seconds`: with each
-    checkpoint. Both by the main process alone."""
+    """A callback of the Trainer that draws each epoch's pairs, and reports. `report`: called after each epoch.
+    `note_seconds`: with each checkpoint. Both by the main process alone."""
     import transformers
 
     class Callback(transformers.TrainerCallback):  # type: ignore[misc]
@@ -537,7 +550,8 @@ def _make_callback(
 
 
 def collate(pairs: Sequence[Pair], tokenizer: Any, settings: TrainingSettings, together: int) -> dict[str, Any]:
-    """A batch as `rows`: lists of `together` pairs, shortest first, each with the model's inputs and their `targets`."""
+    """A batch as `rows`: lists of `together` pairs, shortest first,
+    each with the model's inputs and their `targets`."""
     import torch
 
     ordered = sorted(pairs, key=lambda pair: len(pair.query) + len(pair.text))

@@ -1,5 +1,5 @@
-"""The recipe of a baseline that answers multi-choice questions. The defaults are those that MindAct published for FLAN-T5; for BLIP-2 none
-are published, and it takes the same.
+"""The recipe of a baseline that answers multi-choice questions. The defaults are those that MindAct published for
+FLAN-T5; for BLIP-2 none are published, and it takes the same.
 
 Source: Mind2Web (arXiv 2306.06070) and its released code, commit 1b7c323.
 """
@@ -22,11 +22,13 @@ RECIPE, MACHINE = "recipe", "machine"
 THREADS = Number(int, 1, "a whole number from 1 to 1,024", most=1024)
 """With some thousands, a system may start no more, and the first library that needs one fails."""
 TOKENS = Number(int, 2, "a whole number from 2 to 16,384", most=16_384)
-"""A T5's attention grows with the square: of a question of 16,384 tokens, a layer of FLAN-T5-base takes 13 GB for it."""
+"""A T5's attention grows with the square: of a question of 16,384 tokens,
+a layer of FLAN-T5-base takes 13 GB for it."""
 NEW_TOKENS = 50
 """Most tokens of an answer, in evaluation."""
 HARD_SHARE = 0.8
-"""Share of the draws with `hard_negatives` whose wrong elements are ranked under k. The others have the rest of the page."""
+"""Share of the draws with `hard_negatives` whose wrong elements are ranked under k.
+The others have the rest of the page."""
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -35,7 +37,11 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def splits(text: str) -> tuple[str, ...]:
-    """Reads test splits by their usual names or the hub's. Raises ValueError."""
+    """Reads test splits by their usual names or the hub's. Raises ValueError.
+
+    >>> splits("cross_task,test_domain")
+    ('cross_task', 'cross_domain')
+    """
     usual = {SPLITS[name]: name for name in TEST_SPLITS}
     chosen = tuple(usual.get(name, name) for name in names(text))
     wrong = [name for name in chosen if name not in TEST_SPLITS]
@@ -51,13 +57,15 @@ class Recipe:
     # fmt: off
     epochs: int = option(5, "{default} as MindAct published", group=RECIPE, number=POSITIVE, metavar="N", is_basic=True)
     draws: int = option(10, "questions a step and epoch; {default}", group=RECIPE, number=POSITIVE, metavar="N")
-    choices: int = option(5, "elements a question; {default} as MindAct published", group=RECIPE, number=POSITIVE, metavar="N")
+    choices: int = option(
+        5, "elements a question; {default} as MindAct published", group=RECIPE, number=POSITIVE, metavar="N"
+    )
     none_share: float = option(0.2, "of questions with answer A; {default}", group=RECIPE, number=FROM_0, metavar="X")
     """Share of the questions without the right element, whose answer is `A.`."""
     hard_negatives: int | None = option(
         None, "wrong elements are those ranked under K", group=RECIPE, number=POSITIVE, metavar="K"
     )
-    """In HARD_SHARE of the draws. None: uniformly from the page, as published."""
+    """Decides HARD_SHARE of the draws. None: all are uniform over the page, as published."""
     held_out: float = option(
         0.0, "share of the tasks not trained on; {default}", group=RECIPE, number=FROM_0, metavar="X"
     )
@@ -92,7 +100,7 @@ class Recipe:
     # fmt: on
 
     def __post_init__(self) -> None:
-        """Raises InputError."""
+        """Raises InputError for a field out of its range."""
         for name in ("none_share", "held_out", "warmup"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(name, "a share from 0 to less than 1", str(getattr(self, name)))
@@ -112,7 +120,7 @@ class PublishedRecipe:
 
     recipe: Recipe
     baselines: tuple[str, ...]
-    """Those that it is for."""
+    """Baselines that it is for."""
     pack: str
     """The kind of `import-prompts` that makes its wording."""
     ranker: str
@@ -127,12 +135,13 @@ RECIPES = MappingProxyType(
 """By name. Source: as above."""
 
 SMALL: dict[str, Any] = {"draws": 4, "batch": 8, "learning_rate": 1e-3}
-"""Fields of a recipe for random weights, which need more and larger steps: 2,930 on the sample, in ten minutes on two cores."""
+"""Fields of a recipe for random weights, which need more and larger steps: 2,930 on the sample,
+in ten minutes on two cores."""
 
 
 @dataclass(frozen=True, slots=True)
 class SmallBase:
-    """Its shape: FLAN-T5 (gated feed-forward layers) with fewer and narrower layers.
+    """The shape of a small base: FLAN-T5 (gated feed-forward layers) with fewer and narrower layers.
 
     A BLIP-2 holds such a T5; its other parts, and a LLaVA's, have the width and depth of the encoder.
     """
@@ -195,10 +204,10 @@ class Running:
         if batch % devices:
             raise InputError("batch", f"a number that {devices} devices share evenly", str(batch))
         share = batch // devices
-        found = self.per_device or next(n for n in range(min(share, most or share), 0, -1) if share % n == 0)
-        if share % found:
-            raise InputError("per_device", f"a number that divides the {share} of each device", str(found))
-        return found
+        per_device = self.per_device or next(n for n in range(min(share, most or share), 0, -1) if share % n == 0)
+        if share % per_device:
+            raise InputError("per_device", f"a number that divides the {share} of each device", str(per_device))
+        return per_device
 
     def accumulate(self, batch: int, devices: int, most: int | None = None) -> int:
         """Batches of a device whose gradients add up to one step of the optimizer. Raises InputError."""

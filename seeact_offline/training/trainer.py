@@ -40,7 +40,8 @@ DATA = "data"
 ON_CPU = 4
 """Questions at once on a CPU. With more, each takes longer: their attention no longer fits into caches."""
 IDENTITY = "training/recipe.json"
-"""All that the weights depend on: a training is resumed only with the same. Not beside the weights, whose settings identify the model."""
+"""All that the weights depend on: a training is resumed only with the same.
+Not beside the weights, whose settings identify the model."""
 STATE = "trainer_state.json"
 """The last file of a checkpoint that the Trainer writes."""
 RANKS = "ranks.parquet"
@@ -49,18 +50,17 @@ UNWRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Errors of a disk that is full, or of a limit to its use."""
 LORA_DROPOUT = 0.05
 CONFIG, GENERATION, TEMPLATE = "config.json", "generation_config.json", "chat_template.jinja"
+# the best one (`mark_best`), and the last one, from which a killed training resumes
 KEPT_CHECKPOINTS = 2
-
-
-# --- progress ---
 
 
 # --- before ---
 
 
 def check_out(out: Path, identity: Mapping[str, Any], resume: bool, is_whole: bool = True) -> None:
-    """Checks that the folder is free for this training, or claimed by the same one. Without a checkpoint it may begin anew, with
-    any configuration. `is_whole`: False for the part of the identity that is known before the base is opened. Raises InputError.
+    """Checks that the folder is free for this training, or claimed by the same one. Without a checkpoint it may begin
+    anew, with any configuration. `is_whole`: False for the part of the identity that is known before the base is
+    opened. Raises InputError.
     """
     problem, checkpoint = "", last_checkpoint(out)
     if not (out / IDENTITY).exists():
@@ -110,8 +110,8 @@ def _claimed(out: Path) -> dict[str, Any]:
 
 def last_checkpoint(out: Path) -> Path | None:
     """The last checkpoint that is complete."""
-    found = [path for path in (out / CHECKPOINTS).glob("checkpoint-*") if _is_whole(path)]
-    return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+    checkpoints = [path for path in (out / CHECKPOINTS).glob("checkpoint-*") if _is_whole(path)]
+    return max(checkpoints, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
 
 
 def _is_whole(checkpoint: Path) -> bool:
@@ -136,7 +136,8 @@ def is_main_process() -> bool:
 
 @contextmanager
 def prepared_once(out: Path, is_done: Callable[[], bool]) -> Iterator[None]:
-    """Lets one process of each machine prepare a training, one machine after another, while the others wait for `is_done`.
+    """Lets one process of each machine prepare a training, one machine after another,
+    while the others wait for `is_done`.
 
     They meet at files and not at a process group, whose processes may wait no longer than some minutes for each other.
     """
@@ -150,8 +151,8 @@ def prepared_once(out: Path, is_done: Callable[[], bool]) -> Iterator[None]:
 
 
 def save_once(folder: Path, out: Path, seed: int, make: Callable[[], Iterable[Any]]) -> None:
-    """Lets one process save the parts of a base with random weights, which depend on the seed alone. `folder`: in `out`, named by all that
-    the parts are made of."""
+    """Lets one process save the parts of a base with random weights, which depend on the seed alone. `folder`: in
+    `out`, named by all that the parts are made of."""
     import torch
 
     with prepared_once(out, folder.exists):
@@ -165,8 +166,8 @@ def save_once(folder: Path, out: Path, seed: int, make: Callable[[], Iterable[An
 
 @contextmanager
 def room_to_write(out: Path, part: str = "") -> Iterator[None]:
-    """Turns a full disk, as each library puts it, into one sentence with the path; that of this part of the folder where the library
-    names none. Raises InputError."""
+    """Turns a full disk, as each library puts it, into one sentence with the path; that of this part of the folder
+    where the library names none. Raises InputError."""
     try:
         yield
     # safetensors, torch and pyarrow each have errors of their own
@@ -256,7 +257,8 @@ def check_loss(history: Sequence[Mapping[str, float]], best: str | None) -> None
     kept = f"; {best} had the lowest" if best else ""
     raise Diverged(
         "learning_rate",
-        sentence=f"the training diverged, and no model is saved: its loss {what}{kept}; lower `learning_rate`, and name another `out`",
+        sentence=f"the training diverged, and no model is saved: its loss {what}{kept}; lower `learning_rate`, and name"
+        " another `out`",
     )
 
 
@@ -269,8 +271,8 @@ def save_model(
 ) -> None:
     """Saves a model in the hub's format. With LoRA: the matrices in `adapter`, and the weights with them added.
 
-    `weights`: all of the model's, where it holds only this process's share of them. `reload`: loads the base as it was before it
-    was quantised, for the matrices to be added to. `base_name`: as in `TrainedSettings`.
+    `weights`: all of the model's, where it holds only this process's share of them. `reload`: loads the base as it was
+    before it was quantised, for the matrices to be added to. `base_name`: as in `TrainedSettings`.
     """
     if not hasattr(model, "merge_and_unload"):
         model.save_pretrained(out, state_dict=weights)
@@ -298,10 +300,11 @@ def save_model(
 
 
 def save_settings(settings: TrainedSettings, out: Path) -> None:
-    """Puts the settings, and the base's tokenizer and processor, in the place of those that transformers saved with the weights.
+    """Puts the settings, and the base's tokenizer and processor,
+    in the place of those that transformers saved with the weights.
 
-    transformers 5 saves other fields than it read, of which transformers 4 makes another model or none: a T5's embeddings are always
-    tied, `rope_theta` has another name, and so has the tokenizer's class.
+    transformers 5 saves other fields than it read, of which transformers 4 makes another model or none: a T5's
+    embeddings are always tied, `rope_theta` has another name, and so has the tokenizer's class.
     """
     saved = json.loads((out / CONFIG).read_text("utf-8"))
     (out / GENERATION).unlink(missing_ok=True)
@@ -333,9 +336,11 @@ def _write_json(path: Path, content: object) -> None:
 
 
 def train_what_fits(attempt: Callable[[int | None], T], asked: FineTuning) -> T:
-    """Calls `attempt` with as many questions at once on a device as fit in its memory: with the next smaller number after each lack of it.
+    """Calls `attempt` with as many questions at once on a device as fit in its memory:
+    with the next smaller number after each lack of it.
 
-    With several processes, or a number that was given, it is called once. Raises InputError if one question does not fit.
+    With several processes, or a number that was given, it is called once.
+    Raises InputError if one question does not fit.
     """
     import torch
     from accelerate.utils.memory import find_executable_batch_size

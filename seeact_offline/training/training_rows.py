@@ -1,8 +1,10 @@
-"""The training questions and the screenshots of a split, made once by several processes, as Arrow files that are read map-style.
+"""The training questions and the screenshots of a split, made once by several processes,
+as Arrow files that are read map-style.
 
-A part is a fixed range of the data set's rows, so that any number of processes leaves the same files. Each row of a file of questions
-has an epoch; `EpochRows` reads those of one epoch at a time. A page's picture is kept as its row stores it, once, however many parts of
-it are shown: a part is cut when a batch is made, by the processes that load batches.
+A part is a fixed range of the data set's rows, so that any number of processes leaves the same files. Each row of a
+file of questions has an epoch; `EpochRows` reads those of one epoch at a time. A page's picture is kept as its row
+stores it, once, however many parts of it are shown: a part is cut when a batch is made,
+by the processes that load batches.
 """
 
 from __future__ import annotations
@@ -132,7 +134,8 @@ open_scores = cache(read_scores)
 
 
 def held_out_tasks(split: Split, recipe: Recipe) -> frozenset[str]:
-    """Draws tasks by the seed, at least one if the share is above 0. Raises InputError if none would be left to train on."""
+    """Draws tasks by the seed, at least one if the share is above 0.
+    Raises InputError if none would be left to train on."""
     tasks = sorted(split.tasks)
     number = -int(-len(tasks) * recipe.held_out // 1)
     if number >= len(tasks):
@@ -228,7 +231,7 @@ class EpochRows:
         self.begin_epoch(epoch)
 
     def begin_epoch(self, epoch: int) -> None:
-        """`epoch`: from 0, or HELD_OUT."""
+        """Selects the rows of an epoch: from 0, or HELD_OUT."""
         self.epoch, self._places = epoch, places_of(self._epochs, epoch, self._batch)
 
     def lengths(self) -> list[int]:
@@ -246,10 +249,12 @@ class EpochRows:
 
 
 class LengthGroupedOrder:
-    """A sampler: each epoch's places in a random order whose batches hold questions of like length, the same after a resumption."""
+    """A sampler: each epoch's places in a random order whose batches hold questions of like length,
+    the same after a resumption."""
 
     def __init__(self, rows: EpochRows, batch: int, seed: int) -> None:
-        """`batch`: questions of one step of the optimizer over all devices, so that their number does not change a step."""
+        """`batch`: questions of one step of the optimizer over all devices,
+        so that their number does not change a step."""
         self._rows, self._batch, self._seed = rows, batch, seed
 
     def __len__(self) -> int:
@@ -316,7 +321,7 @@ class Pictures:
         return str(key) in self._places
 
     def page(self, key: StepKey) -> PagePicture:
-        """Raises KeyError for a step whose picture was not kept."""
+        """The picture of a step's page. Raises KeyError where it was not kept."""
         return PagePicture(_EncodedPicture(self._table["screenshot"][self._places[str(key)]].as_py()))
 
     def group(self, key: StepKey, span: Span) -> Image.Image:

@@ -77,7 +77,10 @@ class FineTuningResult:
 
 
 def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult:
-    """Raises InputError for what cannot be used. Steps that cannot be learnt from are counted."""
+    """Fine-tunes a baseline and asks it about the test splits. Steps that cannot be learnt from are counted.
+
+    Raises InputError for what cannot be used.
+    """
     watch, baseline = watch or Watch(), find_baseline(asked.baseline)
     watch.note(f"fine-tuning {asked.baseline} on {asked.split} of {asked.dataset}, into {asked.out}")
     _tell_published(asked, watch)
@@ -86,8 +89,8 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
     split = open_split(asked.dataset, asked.split, limit=asked.limit)
     compared = check_separate(split, asked.test_data)
     held_out = held_out_tasks(split, asked.resolved_recipe)
-    known = _identity(asked, baseline, split)
-    check_out(asked.out, known, asked.resume, is_whole=False)
+    asked_identity = _identity(asked, baseline, split)
+    check_out(asked.out, asked_identity, asked.resume, is_whole=False)
     how = baseline.evaluation(asked)
     _check_evaluation(asked, how, compared, watch)
     prepare_torch(asked.resolved_recipe.seed, asked.running.threads)
@@ -95,7 +98,7 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
         based = _with_base(asked, baseline, split, held_out)
     opened = _opened(asked, baseline, based, split)
     scores = None if asked.scores is None else file_digest(asked.scores)
-    identity = {**known, "scores": scores, **opened.identity, **known}
+    identity = {**asked_identity, "scores": scores, **opened.identity, **asked_identity}
     check_out(asked.out, identity, asked.resume)
     maker, made = _questions(asked, opened, split, held_out, identity, watch)
     began, ready = time.monotonic(), [opened]
@@ -153,7 +156,8 @@ def _check_options(asked: FineTuning, baseline: Baseline) -> None:
 
 
 def _tell_published(asked: FineTuning, watch: Watch) -> None:
-    """Says what a published recipe decides, and what was given in its place. Raises InputError where it is not the baseline's."""
+    """Says what a published recipe decides, and what was given in its place.
+    Raises InputError where it is not the baseline's."""
     published = asked.published_recipe()
     if published is None:
         return
@@ -162,8 +166,9 @@ def _tell_published(asked: FineTuning, watch: Watch) -> None:
     watch.note(f"recipe {asked.published}: " + ", ".join(f"{name} {value}" for name, value in decided.items()))
     ranked = asked.eval_scores or asked.resolved_ranker
     watch.note(
-        f"prompts {asked.prompts}; evaluated on candidates ranked by {ranked}, questions cut at {published.input_tokens}"
-        f" tokens of page and rest, {NEW_TOKENS} new tokens, protocol mindact, elimination released"
+        f"prompts {asked.prompts}; evaluated on candidates ranked by {ranked}, questions cut at"
+        f" {published.input_tokens} tokens of page and rest, {NEW_TOKENS} new tokens, protocol mindact, elimination"
+        " released"
     )
     changed = [
         f"{name} {ours[name]}" + ("" if value is None else f" instead of {value}")
@@ -256,7 +261,8 @@ def _questions(
     asked: FineTuning, opened: OpenBaseline, split: Split, held_out: frozenset[str], identity: Mapping[str, Any],
     watch: Watch,
 ) -> tuple[Any, RowCounts]:  # fmt: skip
-    """Makes the questions on disk, unless they are there. Returns their maker, and counts. Raises InputError where there are none."""
+    """Makes the questions on disk, unless they are there. Returns their maker, and counts.
+    Raises InputError where there are none."""
     with room_to_write(asked.out), prepared_once(asked.out, lambda: prepared(asked.out / DATA, identity) is not None):
         claim_out(asked.out, identity)
         maker = opened.maker(held_out, watch)
@@ -274,7 +280,8 @@ def _questions(
 
 
 def _evaluation(asked: FineTuning, split: str, how: Mapping[str, Any]) -> EvalConfig:
-    """`eval --model hf/OUT` on one split, into the model's own folder. `how`: the baseline's fields of `EvalConfig`."""
+    """The config of `eval --model hf/OUT` on one split, into the model's own folder.
+    `how`: the baseline's fields of `EvalConfig`."""
     return EvalConfig(
         dataset=asked.dataset if asked.test_data is None else asked.test_data,
         split=split,

@@ -1,10 +1,12 @@
-"""Any image-text-to-text model, fine-tuned with LoRA by TRL's SFTTrainer on SeeAct's own questions and their right answers.
+"""Any image-text-to-text model, fine-tuned with LoRA by TRL's SFTTrainer on SeeAct's own questions and their right
+answers.
 
-The questions are those of `eval --grounding choice --turns 1`: a group's options in one message with the part of the page that
-they are in, answered by the final lines. (Of two turns the first is a free description, for which there is no right answer.)
+The questions are those of `eval --grounding choice --turns 1`: a group's options in one message with the part of the
+page that they are in, answered by the final lines.
+(Of two turns the first is a free description, for which there is no right answer.)
 
-What is trained on is what `hf/` asks, token for token: text before picture, tokens that a page spells out made harmless, a
-system message put before the question where the model's template takes none.
+What is trained on is what `hf/` asks, token for token: text before picture, tokens that a page spells out made
+harmless, a system message put before the question where the model's template takes none.
 """
 
 from __future__ import annotations
@@ -99,7 +101,7 @@ class ChoiceQuestions:
                 yield left_out(error.name)
 
     def _step_rows(self, step: Step, grounding: Grounding) -> StepRows:
-        """Raises StepError for a step that nothing can be learnt from."""
+        """The questions of a step. Raises StepError for one that nothing can be learnt from."""
         pictures = open_pictures(self.pictures)
         if step.key not in pictures:
             raise RowError("no_screenshot")
@@ -177,8 +179,8 @@ def checked_template(processor: Any) -> ChatTemplate:
 def shown_questions(
     template: ChatTemplate, pictures: Pictures, max_pixels: int | None, columns: Mapping[str, Sequence[Any]]
 ) -> dict[str, list[Any]]:
-    """Makes TRL's conversations of rows with TEXTS and PLACE, by the process that loads a batch. `max_pixels`: most of a picture; None:
-    the processor bounds them. Raises RowError `bad_screenshot`."""
+    """Makes TRL's conversations of rows with TEXTS and PLACE, by the process that loads a batch. `max_pixels`: most of
+    a picture; None: the processor bounds them. Raises RowError `bad_screenshot`."""
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     dialogues = [
         [Turn("system", row["system"]), Turn("user", row["question"], fitted(pictures.of_row(row), max_pixels))]
@@ -307,7 +309,8 @@ class OpenVlm(NamedTuple):
 
 
 def open_vlm(base: object, attention: str | None, argument: str = "base") -> OpenVlm:
-    """Raises InputError about `argument` for a model that does not continue a prompt with a picture, that lacks weights, or this attention."""
+    """Raises InputError about `argument` for a model that does not continue a prompt with a picture,
+    that lacks weights, or this attention."""
     from transformers import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, AutoConfig
 
     folder = base_folder(base, argument)

@@ -1,7 +1,8 @@
-"""Any image-text-to-text model, fine-tuned as a web agent on dialogues: the pictures and trees that it was shown, and its next action.
+"""Any image-text-to-text model, fine-tuned as a web agent on dialogues: the pictures and trees that it was shown,
+and its next action.
 
-Dialogues are those of `trajectories.dialogue_files`, as `improve` writes them and OpenWebVoyager's files have them. What is trained on is
-what `hf/` asks, token for token, followed by the reply; the loss falls on the reply alone.
+Dialogues are those of `trajectories.dialogue_files`, as `improve` writes them and OpenWebVoyager's files have them.
+What is trained on is what `hf/` asks, token for token, followed by the reply; the loss falls on the reply alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Whole tasks: their record and readers of others' folders, judges of them, rewards by programs, and agreement of verdicts with labels."""
+"""Whole tasks: their record and readers of others' folders, judges of them, rewards by programs,
+and agreement of verdicts with labels."""
 
 from __future__ import annotations
 

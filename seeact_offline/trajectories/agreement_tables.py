@@ -1,4 +1,5 @@
-"""The tables of `agreement`: judges against labels, their 2 x 2 tables, their repeats, and the order of agents; and its figure."""
+"""The tables of `agreement`: judges against labels, their 2 x 2 tables, their repeats, and the order of agents;
+and its figure."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 CONSTRUCTED_REMARK = (
-    "Labels are constructed: trajectories are right or wrong by the way in which they were made. The figures say how well a judge"
-    " spots such damage, and no more."
+    "Labels are constructed: trajectories are right or wrong by the way in which they were made. The figures say how"
+    " well a judge spots such damage, and no more."
 )
 TASKS = "In brackets: 95 % intervals over tasks."
 INTERVALS = (
@@ -42,36 +43,37 @@ NAMES = ("judge", "model", "k")
 def agreement_document(found: Agreements, panel: Panel | None = None) -> TableDocument:
     """Draws finished figures of agreement; `panel`: those of the judges together."""
     tables = [_agreement(found), *([panel_table(panel)] if panel else []), _counts(found)]
-    if any(one.n_repeats > 1 for one in found.judges):
+    if any(judge.n_repeats > 1 for judge in found.judges):
         tables.append(_repeats(found.judges))
-    tables += [_agents(one) for one in found.judges if one.ranking is not None]
+    tables += [_agents(judge) for judge in found.judges if judge.ranking is not None]
     remark = CONSTRUCTED_REMARK if CONSTRUCTED in found.sources else ""
     return TableDocument(title="Judges against labels", remark=remark, lead=[_labels(found)], tables=tables)
 
 
-def _labels(found: Agreements) -> str:
-    text = f"{counted(found.n_labels, 'labelled trajectory', 'labelled trajectories')}, labels from {', '.join(found.sources)}"
-    if found.people_kappa is not None:
-        text += (
-            f"; Fleiss' kappa of {found.n_people} labellers {_kappa(found.people_kappa)} over {found.people_kappa.n}"
-        )
-    if found.n_split:
-        text += f"; {found.n_split} left out, on which they are split evenly"
+def _labels(agreements: Agreements) -> str:
+    labels = counted(agreements.n_labels, "labelled trajectory", "labelled trajectories")
+    text = f"{labels}, labels from {', '.join(agreements.sources)}"
+    if agreements.people_kappa is not None:
+        kappa = agreements.people_kappa
+        text += f"; Fleiss' kappa of {agreements.n_people} labellers {_kappa(kappa)} over {kappa.n}"
+    if agreements.n_split:
+        text += f"; {agreements.n_split} left out, on which they are split evenly"
     return f"{text}."
 
 
-def _agreement(found: Agreements) -> Table:
+def _agreement(agreements: Agreements) -> Table:
     shares = ("success_rate", "label_rate", "agreement", "precision", "recall", "negative_predictive_value")
     rows = [
-        (*_names(one), one.n_trajectories, one.n_tasks, *(_share(getattr(one, name)) for name in shares),
-         _kappa(one.kappa), _cost(one.cost_per_verdict), NO_FIGURE if one.tokens_per_verdict is None else f"{one.tokens_per_verdict:.0f}")
-        for one in found.judges
+        (*_names(judge), judge.n_trajectories, judge.n_tasks, *(_share(getattr(judge, name)) for name in shares),
+         _kappa(judge.kappa), _cost(judge.cost_per_verdict),
+         NO_FIGURE if judge.tokens_per_verdict is None else f"{judge.tokens_per_verdict:.0f}")
+        for judge in agreements.judges
     ]  # fmt: skip
     header = (
-        *NAMES, "trajectories", "tasks", "success by judge", "by labels", "agreement", "precision", "recall", "NPV", "kappa",
-        "USD a verdict", "tokens a verdict",
+        *NAMES, "trajectories", "tasks", "success by judge", "by labels", "agreement", "precision", "recall", "NPV",
+        "kappa", "USD a verdict", "tokens a verdict",
     )  # fmt: skip
-    missing = "are left out" if found.no_verdict == "left-out" else "count as failures"
+    missing = "are left out" if agreements.no_verdict == "left-out" else "count as failures"
     notes = [INTERVALS, f"Judgements without a verdict {missing}."]
     return Table(title="Agreement", header=header, rows=rows, n_labels=len(NAMES), notes=notes)
 
@@ -84,22 +86,26 @@ def panel_table(panel: Panel) -> Table:
     for number, row in enumerate(panel.judges):
         others = [kappas.get((min(number, other), max(number, other))) for other in range(len(letters))]
         rows.append(
-            (f"{letters[number]}: {row.judge or NO_FIGURE}", row.model or NO_FIGURE, row.k or NO_FIGURE, _share(row.success_rate),
+            (f"{letters[number]}: {row.judge or NO_FIGURE}", row.model or NO_FIGURE, row.k or NO_FIGURE,
+             _share(row.success_rate),
              _kappa(row.kappa), *map(_kappa, others), *(row.places.get(agent, NO_FIGURE) for agent in panel.agents),
              *([_kappa(row.tau)] if panel.agents else []), _cost(row.cost_per_verdict))
         )  # fmt: skip
     labels = panel.labels
     rows.append(
-        ("labels", NO_FIGURE, NO_FIGURE, _share(labels.success_rate), NO_FIGURE, *(_kappa(row.kappa) for row in panel.judges),
+        ("labels", NO_FIGURE, NO_FIGURE, _share(labels.success_rate), NO_FIGURE,
+         *(_kappa(row.kappa) for row in panel.judges),
          *(labels.places[agent] for agent in panel.agents), *([NO_FIGURE] if panel.agents else []), NO_FIGURE)
     )  # fmt: skip
     header = (
         *NAMES, "success", "kappa with labels", *(f"kappa with {letter}" for letter in letters),
-        *(f"place of {agent}" for agent in panel.agents), *(["tau-b with labels"] if panel.agents else []), "USD a verdict",
+        *(f"place of {agent}" for agent in panel.agents), *(["tau-b with labels"] if panel.agents else []),
+        "USD a verdict",
     )  # fmt: skip
     notes = [
-        f"Over the {counted(panel.n_trajectories, 'trajectory', 'trajectories')} of {counted(panel.n_tasks, 'task')} with a label and a verdict of"
-        f" every judge; {panel.n_left_out} are left out. Kappa: Cohen's. {TASKS} A judge's repeats count by their majority."
+        f"Over the {counted(panel.n_trajectories, 'trajectory', 'trajectories')} of {counted(panel.n_tasks, 'task')}"
+        f" with a label and a verdict of every judge; {panel.n_left_out} are left out. Kappa: Cohen's. {TASKS} A"
+        " judge's repeats count by their majority."
     ]
     if panel.agents:
         moved = {
@@ -107,8 +113,8 @@ def panel_table(panel: Panel) -> Table:
             for agent in panel.agents
         }
         notes.append(
-            "Place: 1 and the number of agents with a higher rate of success. By the choice of judge the place of an agent moves by up to"
-            f" {max(moved.values())}."
+            "Place: 1 and the number of agents with a higher rate of success. By the choice of judge the place of an"
+            f" agent moves by up to {max(moved.values())}."
         )
     return Table(
         title="The same trajectories under every judge", header=header, rows=rows, n_labels=len(NAMES), notes=notes
@@ -120,15 +126,15 @@ def _letter(number: int) -> str:
     return (_letter(number // 26 - 1) if number >= 26 else "") + chr(ord("A") + number % 26)
 
 
-def _counts(found: Agreements) -> Table:
+def _counts(agreements: Agreements) -> Table:
     header = (
-        *NAMES, "true positive", "false positive", "false negative", "true negative", "no verdict", "failed calls", "without label",
-        "not judged",
+        *NAMES, "true positive", "false positive", "false negative", "true negative", "no verdict", "failed calls",
+        "without label", "not judged",
     )  # fmt: skip
     rows = [
-        (*_names(one), *one.cells, "; ".join(f"{name} {n}" for name, n in one.no_verdict.items()) or "0", one.failed,
-         one.n_unlabelled, one.n_missing)
-        for one in found.judges
+        (*_names(judge), *judge.cells, "; ".join(f"{name} {n}" for name, n in judge.no_verdict.items()) or "0",
+         judge.failed, judge.n_unlabelled, judge.n_missing)
+        for judge in agreements.judges
     ]  # fmt: skip
     return Table(title="Verdicts by labels", header=header, rows=rows, n_labels=len(NAMES))
 
@@ -136,9 +142,9 @@ def _counts(found: Agreements) -> Table:
 def _repeats(judges: Iterable[JudgeAgreement]) -> Table:
     header = (*NAMES, "repeats", "flip rate", "flipped trajectories", "Fleiss' kappa", "success sd", "agreement sd")
     rows = [
-        (*_names(one), one.n_repeats, _share(one.flips), one.n_flipped, _kappa(one.repeats_kappa),
-         percent(one.success_rate_sd), percent(one.agreement_sd))
-        for one in judges
+        (*_names(judge), judge.n_repeats, _share(judge.flips), judge.n_flipped, _kappa(judge.repeats_kappa),
+         percent(judge.success_rate_sd), percent(judge.agreement_sd))
+        for judge in judges
     ]  # fmt: skip
     note = "Flip rate: pairs of repeats of one trajectory with different verdicts."
     return Table(title="Repeats", header=header, rows=rows, n_labels=len(NAMES), notes=[note])
@@ -147,11 +153,12 @@ def _repeats(judges: Iterable[JudgeAgreement]) -> Table:
 def _agents(judge: JudgeAgreement) -> Table:
     ranking = judge.ranking
     assert ranking is not None
-    rows = [(one.agent, one.n, percent(one.by_judge), percent(one.by_labels)) for one in ranking.agents]
+    rows = [(agent.agent, agent.n, percent(agent.by_judge), percent(agent.by_labels)) for agent in ranking.agents]
     stability = NO_FIGURE if ranking.stability is None else f"{ranking.stability:.2f}"
     note = (
-        f"Kendall's tau-b of the two orders: {_kappa(ranking.tau)}. In resampled tasks the judge's order has tau-b {stability} with the one"
-        f" here on average, and its best agent stays the best in {percent(ranking.best_kept)} %."
+        f"Kendall's tau-b of the two orders: {_kappa(ranking.tau)}. In resampled tasks the judge's order has tau-b"
+        f" {stability} with the one here on average, and its best agent stays the best in {percent(ranking.best_kept)}"
+        " %."
     )
     name = " ".join(filter(None, (judge.judge, judge.model, judge.k and f"k {judge.k}")))
     return Table(
@@ -194,31 +201,38 @@ def _cost(usd: float | None) -> str:
 def judgement_table(judgements: Sequence[Judgement]) -> Table:
     """Counts a judge's verdicts for each number of screenshots."""
     header = (
-        *NAMES, "repeats", "trajectories", "success", "sd over repeats", "no answer", "no verdict", "failed calls", "screenshots",
-        "USD a verdict", "tokens a verdict",
+        *NAMES, "repeats", "trajectories", "success", "sd over repeats", "no answer", "no verdict", "failed calls",
+        "screenshots", "USD a verdict", "tokens a verdict",
     )  # fmt: skip
     by_k: dict[tuple[str, str, str], list[Judgement]] = {}
-    for one in judgements:
-        by_k.setdefault((one.judge, one.model, one.k), []).append(one)
-    note = f"Success: share of verdicts, those of unanswered tasks included; judgements without a verdict are left out. {TASKS}"
+    for judgement in judgements:
+        by_k.setdefault((judgement.judge, judgement.model, judgement.k), []).append(judgement)
+    note = (
+        "Success: share of verdicts, those of unanswered tasks included; judgements without a verdict are left out."
+        f" {TASKS}"
+    )
     return Table(
-        header=header, rows=[_judgement_row(ones) for ones in by_k.values()], n_labels=len(NAMES), notes=[note]
+        header=header, rows=[_judgement_row(of_judge) for of_judge in by_k.values()], n_labels=len(NAMES), notes=[note]
     )
 
 
-def _judgement_row(ones: Sequence[Judgement]) -> tuple[object, ...]:
-    ran = [one for one in ones if one.ran]
+def _judgement_row(judgements: Sequence[Judgement]) -> tuple[object, ...]:
+    ran = [judgement for judgement in judgements if judgement.ran]
     rate, sd = success_of(ran)
-    asked = [one for one in ran if one.calls]
+    asked = [judgement for judgement in ran if judgement.calls]
+    tokens = [judgement.prompt_tokens + judgement.completion_tokens for judgement in asked]
+    without_verdict = Counter(judgement.outcome for judgement in ran if judgement.verdict is None)
     return (
-        ones[0].judge, ones[0].model, ones[0].k, len({one.repeat for one in ones}), len({one.trajectory for one in ones}),
-        _share(rate), percent(sd), sum(one.outcome == NO_ANSWER for one in ran),
-        "; ".join(f"{name} {n}" for name, n in sorted(Counter(one.outcome for one in ran if one.verdict is None).items())) or "0",
-        len(ones) - len(ran),
-        f"{fmean(one.n_pictures for one in asked):.1f}" if asked else NO_FIGURE,
+        judgements[0].judge, judgements[0].model, judgements[0].k,
+        len({judgement.repeat for judgement in judgements}),
+        len({judgement.trajectory for judgement in judgements}),
+        _share(rate), percent(sd), sum(judgement.outcome == NO_ANSWER for judgement in ran),
+        "; ".join(f"{name} {n}" for name, n in sorted(without_verdict.items())) or "0",
+        len(judgements) - len(ran),
+        f"{fmean(judgement.n_pictures for judgement in asked):.1f}" if asked else NO_FIGURE,
         # what failed is paid for too
-        _cost(cost_per_verdict(ones)),
-        f"{fmean(one.prompt_tokens + one.completion_tokens for one in asked):.0f}" if asked else NO_FIGURE,
+        _cost(cost_per_verdict(judgements)),
+        f"{fmean(tokens):.0f}" if asked else NO_FIGURE,
     )  # fmt: skip
 
 
@@ -226,7 +240,10 @@ def _judgement_row(ones: Sequence[Judgement]) -> tuple[object, ...]:
 
 
 def draw_agreement(found: Mapping[str, Any]) -> Drawing:
-    """`found`: `judge_agreement.Agreements` as a dictionary; a row for each judge, of agreement and of Cohen's kappa."""
+    """Draws a row for each judge, of agreement and of Cohen's kappa.
+
+    `found`: `judge_agreement.Agreements` as a dictionary.
+    """
     from matplotlib.figure import Figure
 
     judges = found["judges"]
@@ -236,8 +253,8 @@ def draw_agreement(found: Mapping[str, Any]) -> Drawing:
         panels, ("agreement", "kappa"), ("Agreement with labels", "Cohen's kappa"), (100, 1), strict=True
     ):
         for place, judge in enumerate(judges):
-            if (one := judge[name]) is not None:
-                value, (low, high) = one["value"], one["ci95"] or (one["value"], one["value"])
+            if (estimate := judge[name]) is not None:
+                value, (low, high) = estimate["value"], estimate["ci95"] or (estimate["value"], estimate["value"])
                 sides = [[scale * max(0.0, value - low)], [scale * max(0.0, high - value)]]
                 axes.errorbar([scale * value], [place], xerr=sides, fmt="o", color=COLOURS[0], markersize=7, capsize=3)
         axes.set_title(title, loc="left", fontsize=12, color=INK)

@@ -1,9 +1,10 @@
-"""Rules on answers, addresses and pictures (VisualWebArena 89f5af2 and WebArena f62e0b9, evaluation_harness). 1.0 passes, 0.0 does not.
+"""Rules on answers, addresses and pictures (VisualWebArena 89f5af2 and WebArena f62e0b9, evaluation_harness).
+1.0 passes, 0.0 does not.
 
 What cannot be scored raises Unscored: a name that is counted, never a 0.
 
-Rules on text clean `answer` and `reference` themselves. The released evaluator cleans an answer once more before all of them, so that an
-answer in two pairs of quotes loses both; `rewarding` does the same.
+Rules on text clean `answer` and `reference` themselves. The released evaluator cleans an answer once more before all of
+them, so that an answer in two pairs of quotes loses both; `rewarding` does the same.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ Entries = str | Sequence[str]
 
 
 def clean(text: str) -> str:
-    """Removes one pair of equal quotes around a text, and its capitals. A single quote alone becomes empty. Raises Unscored for no text."""
+    """Removes one pair of equal quotes around a text, and its capitals. A single quote alone becomes empty.
+    Raises Unscored for no text."""
     text = checked_text(text)
     quoted = any(text.startswith(quote) and text.endswith(quote) for quote in QUOTES)
     return (text[1:-1] if quoted else text).lower()
@@ -88,21 +90,25 @@ def exact_match_stripped(answer: str | int, reference: str) -> float:
 
 
 def must_include(answer: str, reference: Entries) -> float:
-    """Passes if each entry is in the answer: one of its words if the entry is one word, else any part of it. ` |OR| ` separates alternatives."""
-    return float(all(any(_includes(answer, one) for one in entry.split(OR)) for entry in entries(reference)))
+    """Passes if each entry is in the answer: one of its words if the entry is one word, else any part of it.
+    ` |OR| ` separates alternatives."""
+    return float(
+        all(any(_includes(answer, alternative) for alternative in entry.split(OR)) for entry in entries(reference))
+    )
 
 
 def must_include_webarena(answer: str, reference: Entries) -> float:
-    """Passes if each entry is a part of the answer; an only entry of one character must be one of its words. No alternatives."""
-    found = entries(reference)
-    return float(all(_includes_stripped(answer, one, as_word=len(found) == 1) for one in found))
+    """Passes if each entry is a part of the answer; an only entry of one character must be one of its words.
+    No alternatives."""
+    wanted = entries(reference)
+    return float(all(_includes_stripped(answer, entry, as_word=len(wanted) == 1) for entry in wanted))
 
 
 def includes_anywhere(answer: str, reference: Entries) -> float:
     """Passes if each entry is a part of the answer, with alternatives: WebArena's way with pages."""
     return float(
         all(
-            any(_includes_stripped(answer, one, as_word=False) for one in entry.split(OR))
+            any(_includes_stripped(answer, alternative, as_word=False) for alternative in entry.split(OR))
             for entry in entries(reference)
         )
     )
@@ -110,17 +116,18 @@ def includes_anywhere(answer: str, reference: Entries) -> float:
 
 def must_exclude(answer: str, reference: Entries) -> float:
     """Passes if no entry is in the answer, in the sense of `must_include`; an ` |OR| ` is a part of the entry."""
-    return float(not any(_includes(answer, one) for one in entries(reference)))
+    return float(not any(_includes(answer, entry) for entry in entries(reference)))
 
 
 def one_of(answer: str, reference: Entries) -> float:
     """Passes if any reference is a part of the answer."""
-    said = clean(answer)
-    return float(any(clean(one) in said for one in entries(reference)))
+    text = clean(answer)
+    return float(any(clean(entry) in text for entry in entries(reference)))
 
 
 def required_values(answer: str | int, reference: Entries) -> float:
-    """Passes a whole number that fulfils each entry, such as `>= 300` or `< 5 |OR| > 9`. `<` and `>` hold for equality too."""
+    """Passes a whole number that fulfils each entry, such as `>= 300` or `< 5 |OR| > 9`.
+    `<` and `>` hold for equality too."""
     return _required(answer, reference, _RELATIONS)
 
 
@@ -139,21 +146,21 @@ def whole_number(answer: str | int) -> int | None:
 
 def entries(reference: Entries) -> Sequence[str]:
     """The list of references. Raises Unscored `bad_task` for another value."""
-    found = (reference,) if isinstance(reference, str) else reference
-    if not isinstance(found, list | tuple) or not all(isinstance(one, str) for one in found):
+    texts = (reference,) if isinstance(reference, str) else reference
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
         raise Unscored("bad_task", f"expected a text or a list of texts, got {reference!r:.60}")
-    return found
+    return texts
 
 
 def _includes(answer: str, entry: str) -> bool:
-    said, wanted = clean(answer), clean(entry)
-    return wanted in (word_tokenize(said) if len(word_tokenize(wanted)) == 1 else said)
+    text, wanted = clean(answer), clean(entry)
+    return wanted in (word_tokenize(text) if len(word_tokenize(wanted)) == 1 else text)
 
 
 def _includes_stripped(answer: str, entry: str, *, as_word: bool) -> bool:
-    said, wanted = clean_stripped(answer), clean_stripped(entry)
+    text, wanted = clean_stripped(answer), clean_stripped(entry)
     one_word = as_word and len(wanted) == 1 and len(word_tokenize(wanted)) == 1
-    return wanted in (word_tokenize(said) if one_word else said)
+    return wanted in (word_tokenize(text) if one_word else text)
 
 
 _RELATIONS: dict[str, Callable[[float, float], bool]] = {
@@ -173,8 +180,8 @@ def _required(answer: str | int, reference: Entries, relations: dict[str, Callab
     if number is None:
         return 0.0
     # each alternative is read, so that a wrong one is told of whatever the number
-    holds = {one: _holds(number, one, relations) for one in chain.from_iterable(parts)}
-    return float(all(any(holds[one] for one in entry) for entry in parts))
+    holds = {condition: _holds(number, condition, relations) for condition in chain.from_iterable(parts)}
+    return float(all(any(holds[condition] for condition in entry) for entry in parts))
 
 
 def _holds(number: int, condition: str, relations: dict[str, Callable[[float, float], bool]]) -> bool:
@@ -197,40 +204,45 @@ PART = "GOLD in PRED"
 
 
 def url_match(address: str, reference: str, note: str | None = None) -> float:
-    """Passes an address that equals any reference (`EXACT`, the default), or holds one (`GOLD in PRED`); ` |OR| ` separates references.
+    """Passes an address that equals any reference (`EXACT`, the default), or holds one (`GOLD in PRED`);
+    ` |OR| ` separates references.
 
-    `localhost` counts as 127.0.0.1, one slash at the end as none; the order of the query counts. Raises Unscored for another note, and for no text.
+    `localhost` counts as 127.0.0.1, one slash at the end as none; the order of the query counts.
+    Raises Unscored for another note, and for no text.
 
     >>> url_match("http://localhost:7770/cart/", "http://127.0.0.1:7770/cart")
     1.0
-    >>> url_match("http://shop/cart?page=2", "http://shop/cart"), url_match("http://shop/cart?page=2", "/cart", "GOLD in PRED")
-    (0.0, 1.0)
+    >>> url_match("http://shop/cart?page=2", "http://shop/cart")
+    0.0
+    >>> url_match("http://shop/cart?page=2", "/cart", "GOLD in PRED")
+    1.0
     """
-    page, wanted = _cleaned(address), [_cleaned(one) for one in checked_text(reference).split(OR)]
+    page, wanted = _cleaned(address), [_cleaned(url) for url in checked_text(reference).split(OR)]
     note = EXACT if note is None else note
     if note == EXACT:
         return float(page in wanted)
     if note == PART:
-        return float(any(one in page for one in wanted))
+        return float(any(url in page for url in wanted))
     raise Unscored("bad_task", f"expected url_note {EXACT} or {PART}, got {note!r:.60}")
 
 
 def url_match_by_parts(address: str, reference: str, note: str | None = None) -> float:
-    """Passes an address whose host and path hold those of any reference, and which has one of the references' values of each query key.
+    """Passes an address whose host and path hold those of any reference,
+    and which has one of the references' values of each query key.
 
-    WebArena's way; the values of all references count together. Slashes at the end of a whole address count as none, those before its query
-    count. Raises Unscored for a note other than `GOLD in PRED`, the default.
+    WebArena's way; the values of all references count together. Slashes at the end of a whole address count as none,
+    those before its query count. Raises Unscored for a note other than `GOLD in PRED`, the default.
     """
     if note not in (None, PART):
         raise Unscored("bad_task", f"expected url_note {PART}, got {note!r:.60}")
     page_place, page_query = _parts(checked_text(address).rstrip("/"))
-    wanted = [_parts(one.rstrip("/")) for one in checked_text(reference).split(OR)]
+    wanted = [_parts(url.rstrip("/")) for url in checked_text(reference).split(OR)]
     values: dict[str, set[str]] = defaultdict(set)
     for _, query in wanted:
-        for key, found in query.items():
-            values[key].update(found)
+        for key, allowed in query.items():
+            values[key].update(allowed)
     in_place = any(place in page_place for place, _ in wanted)
-    return float(in_place and all(found & set(page_query.get(key, ())) for key, found in values.items()))
+    return float(in_place and all(allowed & set(page_query.get(key, ())) for key, allowed in values.items()))
 
 
 def _cleaned(address: str) -> str:
@@ -248,20 +260,20 @@ def _parts(address: str) -> tuple[str, dict[str, list[str]]]:
 
 # --- a model's opinion (VisualWebArena, helper_functions.py:556-611) ---
 
-# The released prompts were written for gpt-4-1106-preview at temperature 0; these say the same in our words. Figures by another model or
-# wording are no figures of the paper.
+# The released prompts were written for gpt-4-1106-preview at temperature 0; these say the same in our words. Figures by
+# another model or wording are no figures of the paper.
 
 Ask = Callable[[tuple[Message, ...]], str]
 """Sends messages to a model and returns the text of its reply. Raises CallError."""
 SYSTEM = "You compare answers with care."
-FUZZY = """A question was answered, and the right answer is known. Decide whether the given answer means the same as the right one; other \
-words for the same thing are fine. Wherever "N/A" stands, it means that the task cannot be done.
+FUZZY = """A question was answered, and the right answer is known. Decide whether the given answer means the same as \
+the right one; other words for the same thing are fine. Wherever "N/A" stands, it means that the task cannot be done.
 Question: {intent}
 Right answer: {reference}
 Given answer: {answer}
 Reply with exactly one of: correct, incorrect, partially correct."""
-UNACHIEVABLE = """A task cannot be done. You are given the true reason and the reason that somebody reported after trying. Decide whether \
-the reported reason amounts to the true one, even if it only implies it.
+UNACHIEVABLE = """A task cannot be done. You are given the true reason and the reason that somebody reported after \
+trying. Decide whether the reported reason amounts to the true one, even if it only implies it.
 Task: {intent}
 True reason: {reference}
 Reported reason: {answer}
@@ -279,7 +291,8 @@ def ua_match(answer: str, reference: str, intent: str, ask: Ask) -> float:
 
 
 def read_fuzzy(reply: str) -> float:
-    """The verdict of a reply: `incorrect` or `partially correct` fail, wherever they stand; then `correct` passes. Raises Unscored."""
+    """The verdict of a reply: `incorrect` or `partially correct` fail, wherever they stand;
+    then `correct` passes. Raises Unscored."""
     return _verdict(reply, ("partially correct", "incorrect"), "correct")
 
 
@@ -290,10 +303,10 @@ def read_ua(reply: str) -> float:
 
 def _verdict(reply: str, failing: tuple[str, ...], passing: str) -> float:
     # a model that refuses may reply without a text
-    said = (reply or "").lower()
-    if any(word in said for word in failing):
+    text = (reply or "").lower()
+    if any(word in text for word in failing):
         return 0.0
-    if passing not in said:
+    if passing not in text:
         raise Unscored("no_verdict", f"expected {' or '.join((*failing, passing))}, got {reply!r:.60}")
     return 1.0
 
@@ -316,18 +329,19 @@ AskPicture = Callable[[str, bytes], str]
 
 
 def ssim(first: bytes, second: bytes) -> float:
-    """Mean structural similarity of two picture files, at most 1: both enlarged to the larger width and height (Lanczos), in grey.
+    """Mean structural similarity of two picture files, at most 1:
+    both enlarged to the larger width and height (Lanczos), in grey.
 
-    Wang et al. 2004 by scikit-image with its defaults, as in the released code. Needs the extra `rewards`. Raises Unscored `missing_picture` for a file that
-    is no picture, or a pair that is too small or too large.
+    Wang et al. 2004 by scikit-image with its defaults, as in the released code. Needs the extra `rewards`. Raises
+    Unscored `missing_picture` for a file that is no picture, or a pair that is too small or too large.
     """
     from skimage.metrics import structural_similarity
 
-    one, other = _opened(first), _opened(second)
-    size = max(one.width, other.width), max(one.height, other.height)
+    picture, other = _opened(first), _opened(second)
+    size = max(picture.width, other.width), max(picture.height, other.height)
     if min(size) < WINDOW or size[0] * size[1] > MOST_PIXELS:
         raise Unscored("missing_picture", f"pictures of {size[0]} x {size[1]} pixels cannot be compared")
-    return float(structural_similarity(_grey(one, size), _grey(other, size)))
+    return float(structural_similarity(_grey(picture, size), _grey(other, size)))
 
 
 def is_similar(picture: bytes, reference: bytes, threshold: float = THRESHOLD) -> float:

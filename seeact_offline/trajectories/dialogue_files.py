@@ -1,7 +1,8 @@
-"""Dialogues that an agent is trained on, as OpenWebVoyager's files have them: one JSONL line an action, pictures in files beside.
+"""Dialogues that an agent is trained on, as OpenWebVoyager's files have them: one JSONL line an action,
+pictures in files beside.
 
-`<image>` in a text is the place of a picture. Texts of pages that spell it out are made harmless when they are written, and a reader
-puts each picture behind the text that it belongs to, as models are asked.
+`<image>` in a text is the place of a picture. Texts of pages that spell it out are made harmless when they are written,
+and a reader puts each picture behind the text that it belongs to, as models are asked.
 
 Source: MinorJerry/OpenWebVoyager e907cef: WebVoyager/convert_trajectories_to_json.py.
 """
@@ -105,18 +106,18 @@ def write_dialogues(path: Path, dialogues: Iterable[Dialogue], number: int) -> C
         return files[picture.key]
 
     def lines() -> Iterator[DialogueLine]:
-        for one in dialogues:
-            task = one.key.annotation_id
+        for dialogue in dialogues:
+            task = dialogue.key.annotation_id
             try:
-                shown = tuple(kept(message.picture) for message in one.messages if message.picture is not None)
+                shown = tuple(kept(message.picture) for message in dialogue.messages if message.picture is not None)
             except RowError as error:
                 left_out[error.name] += 1
                 continue
-            said = [DialogueMessage(OF_ROLES[message.role], _text(message)) for message in one.messages]
+            messages = [DialogueMessage(OF_ROLES[message.role], _text(message)) for message in dialogue.messages]
             yield DialogueLine(
-                id=f"{task}--r{number}--step{n_of_task[task]:02}", annotation_id=task, action_uid=one.key.action_uid,
-                source=one.source, thoughts=one.thoughts, images=shown,
-                conversations=(*said, DialogueMessage("gpt", _text(Message("assistant", one.reply)))),
+                id=f"{task}--r{number}--step{n_of_task[task]:02}", annotation_id=task,
+                action_uid=dialogue.key.action_uid, source=dialogue.source, thoughts=dialogue.thoughts, images=shown,
+                conversations=(*messages, DialogueMessage("gpt", _text(Message("assistant", dialogue.reply)))),
             )  # fmt: skip
             n_of_task[task] += 1
 
@@ -151,10 +152,10 @@ def _write(path: Path, lines: Iterable[DialogueLine]) -> None:
 
 
 def read_dialogues(path: Path, argument: str = "dialogues") -> Iterator[DialogueLine]:
-    """Yields the lines of a file in order. Raises InputError for `argument`: one that is no dialogue ending with a reply, or whose pictures
-    and their places differ in number."""
+    """Yields the lines of a file in order. Raises InputError for `argument`: one that is no dialogue ending with a
+    reply, or whose pictures and their places differ in number."""
     for line, where in read_rows(argument, path, DialogueLine):
-        places = [one.value.count(IMAGE) for one in line.conversations]
+        places = [message.value.count(IMAGE) for message in line.conversations]
         if not line.conversations or line.conversations[-1].by != "gpt":
             raise InputError(argument, "a dialogue that ends with a message from gpt", f"another in {where}")
         if sum(places) != len(line.images) or max(places) > 1:
@@ -165,12 +166,16 @@ def read_dialogues(path: Path, argument: str = "dialogues") -> Iterator[Dialogue
 
 def messages_of(line: DialogueLine) -> Iterator[tuple[str, str, bool]]:
     """Yields role, text and whether a picture follows, of each message of a line."""
-    for one in line.conversations:
-        text = one.value.replace(f"\n{IMAGE}", "", 1) if f"\n{IMAGE}" in one.value else one.value.replace(IMAGE, "", 1)
-        yield ROLES[one.by], text, IMAGE in one.value
+    for message in line.conversations:
+        text = (
+            message.value.replace(f"\n{IMAGE}", "", 1)
+            if f"\n{IMAGE}" in message.value
+            else message.value.replace(IMAGE, "", 1)
+        )
+        yield ROLES[message.by], text, IMAGE in message.value
 
 
 def count_dialogues(path: Path) -> DialogueCounts:
-    """Raises InputError as `read_dialogues`."""
+    """Counts the tasks, steps and lines of a file. Raises InputError as `read_dialogues`."""
     keys = [line.key for line in read_dialogues(path)]
     return DialogueCounts(len({key.annotation_id for key in keys}), len(set(keys)), len(keys))

@@ -1,9 +1,9 @@
 """Folders of whole tasks that others wrote, each read as trajectories. Its files tell the format of a folder.
 
-Files are found without following links, and nothing outside of the folder is opened. A trajectory that cannot be read has the fault
-`bad_trajectory`. Sources: MinorJerry/WebVoyager 5a78967, run.py; OSU-NLP-Group/Online-Mind2Web ccdeb0d, src/run.py; OSU-NLP-Group/SeeAct
-2434627, src/seeact.py and seeact_package/seeact/agent.py; McGill-NLP/agent-reward-bench 1ebb488,
-scripts/clean_processed_trajectories.py, with labels as its 0.1.2 reads them.
+Files are found without following links, and nothing outside of the folder is opened. A trajectory that cannot be read
+has the fault `bad_trajectory`. Sources: MinorJerry/WebVoyager 5a78967, run.py; OSU-NLP-Group/Online-Mind2Web ccdeb0d,
+src/run.py; OSU-NLP-Group/SeeAct 2434627, src/seeact.py and seeact_package/seeact/agent.py;
+McGill-NLP/agent-reward-bench 1ebb488, scripts/clean_processed_trajectories.py, with labels as its 0.1.2 reads them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class BadTrajectory(Exception):
 
 
 def find(folder: Path, name: str) -> Iterator[Path]:
-    """Yields files of this name (`*.json`: of this ending) below a folder in order of path; follows no link to a folder."""
+    """Yields files of this name (`*.json`: of this ending) below a folder in order of path;
+    follows no link to a folder."""
     ending = name.removeprefix("*") if name.startswith("*") else None
     for place, folders, files in os.walk(folder):
         folders.sort()
@@ -60,7 +61,8 @@ def find(folder: Path, name: str) -> Iterator[Path]:
 
 
 def read_inside(folder: Path, path: Path, kind: type[T]) -> T:
-    """Reads a JSON file of a folder as this type. Raises BadTrajectory, also for a link that leads out of the folder."""
+    """Reads a JSON file of a folder as this type.
+    Raises BadTrajectory, also for a link that leads out of the folder."""
     try:
         real = path.resolve(strict=True)
         if not real.is_relative_to(folder.resolve()):
@@ -84,7 +86,8 @@ Read = Callable[[Path, str, str], Trajectory]
 def _each(folder: Path, file: str, read: Read, prefix: str = "") -> Iterator[Trajectory]:
     """Yields the trajectories whose files have this name (or ending) below a folder, in order of path.
 
-    Ids are paths below the folder, of the file or of the folder that it is in. `prefix`: what stands before a task's id there.
+    Ids are paths below the folder, of the file or of the folder that it is in.
+    `prefix`: what stands before a task's id there.
     """
     for path in find(folder, file):
         place = path.with_suffix("") if file.startswith("*") else path.parent
@@ -121,7 +124,8 @@ class _Message(msgspec.Struct, frozen=True):
 
 
 def webvoyager_trajectories(folder: Path) -> Iterator[Trajectory]:
-    """Yields the tasks of WebVoyager and OpenWebVoyager: a folder a task, with `interact_messages.json` and `screenshotN.png`."""
+    """Yields the tasks of WebVoyager and OpenWebVoyager: a folder a task,
+    with `interact_messages.json` and `screenshotN.png`."""
 
     def read(path: Path, name: str, task_id: str) -> Trajectory:
         messages = read_inside(folder, path, tuple[_Message, ...])
@@ -144,7 +148,8 @@ def webvoyager_trajectories(folder: Path) -> Iterator[Trajectory]:
 
 
 def _steps(folder: Path, replies: list[str], address: str | None) -> Iterator[TrajectoryStep]:
-    """Yields a step a reply, and one for each further picture. Reply n saw picture n; after a format error there is no new one.
+    """Yields a step a reply, and one for each further picture. Reply n saw picture n;
+    after a format error there is no new one.
 
     Spacing is kept in `reply`, as the released judge looks for an exact text.
     """
@@ -161,9 +166,9 @@ def _steps(folder: Path, replies: list[str], address: str | None) -> Iterator[Tr
 def _pictures(folder: Path) -> Iterator[tuple[int, str]]:
     with os.scandir(folder) as entries:
         for entry in entries:
-            found = _SHOT.fullmatch(entry.name)
-            if found and int(found[1]) <= MOST_PICTURES:
-                yield int(found[1]), entry.name
+            match = _SHOT.fullmatch(entry.name)
+            if match and int(match[1]) <= MOST_PICTURES:
+                yield int(match[1]), entry.name
 
 
 # --- Online-Mind2Web and SeeAct ---
@@ -181,7 +186,8 @@ class _Version(msgspec.Struct, frozen=True):
 
 
 class _V1(msgspec.Struct, frozen=True):
-    """Version 1 and SeeAct's files, of which the script's has another name for the task and the package's all tasks of the session."""
+    """Version 1 and SeeAct's files, of which the script's has another name for the task and the package's all tasks of
+    the session."""
 
     task: str | tuple[str, ...] = ()
     confirmed_task: str | None = None
@@ -209,8 +215,8 @@ class _V2(msgspec.Struct, frozen=True):
 
 
 def online_mind2web_trajectories(folder: Path) -> Iterator[Trajectory]:
-    """Yields the tasks of Online-Mind2Web's submissions, versions 1 and 2, and of SeeAct's own online runs: a folder a task, with
-    `result.json` and pictures whose names hold the number of their step, such as `trajectory/N_*.png`."""
+    """Yields the tasks of Online-Mind2Web's submissions, versions 1 and 2, and of SeeAct's own online runs: a folder a
+    task, with `result.json` and pictures whose names hold the number of their step, such as `trajectory/N_*.png`."""
 
     def read(path: Path, name: str, task_id: str) -> Trajectory:
         if read_inside(folder, path, _Version).schema_version == V2:
@@ -242,15 +248,16 @@ def _first(folder: Path, name: str, result: _V1) -> Trajectory:
 
 
 def _own_verdicts(result: _V1) -> tuple[Verdict, ...]:
-    """The verdicts that a file holds: Browser Use's judge writes a score of 0 or 100, and SeeAct leaves a field for a person's 0 or 1."""
-    found = []
+    """The verdicts that a file holds: Browser Use's judge writes a score of 0 or 100,
+    and SeeAct leaves a field for a person's 0 or 1."""
+    verdicts = []
     if isinstance(result.judge, dict) and "score" in result.judge:
         score, reasons = result.judge["score"], result.judge.get("reasoning")
         success = True if score == 100 else False if score == 0 else None
-        found.append(Verdict("judge", success, "model", reasons if isinstance(reasons, str) else ""))
+        verdicts.append(Verdict("judge", success, "model", reasons if isinstance(reasons, str) else ""))
     if (label := str(result.success_or_not)) in ("0", "1"):
-        found.append(Verdict("annotator-1", label == "1", "person"))
-    return tuple(found)
+        verdicts.append(Verdict("annotator-1", label == "1", "person"))
+    return tuple(verdicts)
 
 
 def _second(folder: Path, name: str, result: _V2) -> Trajectory:
@@ -269,8 +276,8 @@ def _second(folder: Path, name: str, result: _V2) -> Trajectory:
 
 
 def _by_step(pictures: list[tuple[int, str]], n_actions: int) -> Mapping[int, str]:
-    """Step, from 0 -> its picture. A run counts from 0 or from 1, and lacks the pictures that it failed to take; numbers that cannot be those
-    of steps, such as times, only order the pictures."""
+    """Step, from 0 -> its picture. A run counts from 0 or from 1, and lacks the pictures that it failed to take;
+    numbers that cannot be those of steps, such as times, only order the pictures."""
     numbers = [number for number, _ in pictures]
     first = 0 if 0 in numbers else 1
     if len(set(numbers)) == len(numbers) and max(numbers, default=0) - first <= n_actions:
@@ -279,8 +286,8 @@ def _by_step(pictures: list[tuple[int, str]], n_actions: int) -> Mapping[int, st
 
 
 def _numbered_pictures(folder: Path) -> list[tuple[int, str]]:
-    """Numbers and paths of the pictures in order of the first number in their names, without hidden files; none where there is no folder
-    of them."""
+    """Numbers and paths of the pictures in order of the first number in their names, without hidden files;
+    none where there is no folder of them."""
     place = next((name for name in (SHOTS, *SEEACT_PICTURES) if (folder / name).exists()), None)
     if place is None:
         return []
@@ -288,7 +295,7 @@ def _numbered_pictures(folder: Path) -> list[tuple[int, str]]:
         names = os.listdir(folder / place)
     except OSError as error:
         raise BadTrajectory(f"{place} cannot be read: {error.strerror}") from None
-    numbered = sorted((int(found[0]), name) for name in names if name[0] != "." and (found := _NUMBER.search(name)))
+    numbered = sorted((int(match[0]), name) for name in names if name[0] != "." and (match := _NUMBER.search(name)))
     if len(numbered) > MOST_PICTURES:
         raise BadTrajectory(f"expected at most {MOST_PICTURES:,} pictures, got {len(numbered):,}")
     pictures = [(number, f"{place}/{name}") for number, name in numbered]
@@ -337,16 +344,17 @@ class _Key(NamedTuple):
 
 
 def agent_reward_bench_trajectories(folder: Path, labels: Path | None = None) -> Iterator[Trajectory]:
-    """Yields AgentRewardBench's cleaned trajectories, `cleaned/BENCHMARK/AGENT/EXPERIMENT/TASK.json` and `screenshots/`, with the verdicts of
-    people and of the benchmark's own programs.
+    """Yields AgentRewardBench's cleaned trajectories, `cleaned/BENCHMARK/AGENT/EXPERIMENT/TASK.json` and
+    `screenshots/`, with the verdicts of people and of the benchmark's own programs.
 
-    `labels`: people's CSV; None: `annotations.csv` of the folder, of its `data`, or of the folder above `cleaned`, if there is one. Raises
-    InputError for a CSV that cannot be used.
+    `labels`: people's CSV; None: `annotations.csv` of the folder, of its `data`, or of the folder above `cleaned`, if
+    there is one. Raises InputError for a CSV that cannot be used.
     """
     cleaned = next((path for path in (folder / CLEANED, folder / "trajectories" / CLEANED) if path.is_dir()), folder)
     above = [folder, *cleaned.parents[: len(cleaned.parts) - len(folder.parts)]]
-    given = labels or next((file for place in above for name in ANNOTATIONS if (file := place / name).is_file()), None)
-    people = _people(given) if given else {}
+    files = (place / name for place in above for name in ANNOTATIONS)
+    annotations = labels or next((file for file in files if file.is_file()), None)
+    people = _people(annotations) if annotations else {}
 
     def read(path: Path, name: str, task_id: str) -> Trajectory:
         file = read_inside(folder, path, _BenchFile)
@@ -355,7 +363,8 @@ def agent_reward_bench_trajectories(folder: Path, labels: Path | None = None) ->
             verdicts.append(Verdict("functional", file.summary_info.cum_reward > 0.5, "check"))
         steps = tuple(
             TrajectoryStep(
-                step.action or "", step.reasoning or "", step.url, _picture(folder, _below(folder, step.screenshot_path))
+                step.action or "", step.reasoning or "", step.url,
+                _picture(folder, _below(folder, step.screenshot_path))
             )
             for step in file.steps
         )  # fmt: skip
@@ -367,7 +376,8 @@ def agent_reward_bench_trajectories(folder: Path, labels: Path | None = None) ->
 
 
 def _below(folder: Path, written: str | None) -> str:
-    """The path below the given folder of a picture whose path begins at the folder above `trajectories`; empty for none."""
+    """The path below the given folder of a picture whose path begins at the folder above `trajectories`;
+    empty for none."""
     parts = PurePosixPath(written or "").parts
     is_here = parts[:1] != ("trajectories",) or (folder / "trajectories").is_dir()
     return (written or "") if is_here else "/".join(parts[1:])
@@ -382,8 +392,8 @@ def _answer(action: str) -> str | None:
             # a backslash in the text is the agent's business
             warnings.simplefilter("ignore")
             call = ast.parse(action.strip(), mode="eval").body
-        given = [*call.args, *(word.value for word in call.keywords)] if isinstance(call, ast.Call) else []
-        text = ast.literal_eval(given[0]) if given else None
+        values = [*call.args, *(word.value for word in call.keywords)] if isinstance(call, ast.Call) else []
+        text = ast.literal_eval(values[0]) if values else None
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None
     return text if isinstance(text, str) else None
@@ -403,7 +413,7 @@ def _verdicts(rows: csv.DictReader[str], path: Path) -> Mapping[_Key, tuple[Verd
         raise InputError(
             "labels", f"a CSV with the columns {', '.join(COLUMNS)}", f"none called {missing[0]} in {path}"
         )
-    found: dict[_Key, list[Verdict]] = defaultdict(list)
+    by_trajectory: dict[_Key, list[Verdict]] = defaultdict(list)
     for row in rows:
         word = (row["trajectory_success"] or "").strip().lower()
         if word not in SUCCESS:
@@ -411,9 +421,9 @@ def _verdicts(rows: csv.DictReader[str], path: Path) -> Mapping[_Key, tuple[Verd
             raise InputError("labels", f"one of {wanted}", f"{word!r:.40} in line {rows.line_num} of {path}")
         key = _Key(row["benchmark"], row["model_name"], row["task_id"])
         # several people without a name are several
-        by = (row.get("annotator_name") or "").strip() or f"annotator-{len(found[key]) + 1}"
-        found[key].append(Verdict(by, SUCCESS[word], "person"))
-    return {key: tuple(verdicts) for key, verdicts in found.items()}
+        by = (row.get("annotator_name") or "").strip() or f"annotator-{len(by_trajectory[key]) + 1}"
+        by_trajectory[key].append(Verdict(by, SUCCESS[word], "person"))
+    return {key: tuple(verdicts) for key, verdicts in by_trajectory.items()}
 
 
 # --- any of them ---
@@ -427,9 +437,11 @@ READERS: Mapping[str, Callable[[Path], Iterator[Trajectory]]] = {
 
 
 def open_trajectories(folder: Path, labels: Path | None = None) -> Iterator[Trajectory]:
-    """Yields the trajectories of a folder of ours, WebVoyager, Online-Mind2Web (1 and 2), SeeAct or AgentRewardBench, one at a time.
+    """Yields the trajectories of a folder of ours, WebVoyager, Online-Mind2Web (1 and 2),
+    SeeAct or AgentRewardBench, one at a time.
 
-    `labels`: people's CSV of AgentRewardBench; other formats have none. Raises InputError for a folder of no known format.
+    `labels`: people's CSV of AgentRewardBench; other formats have none.
+    Raises InputError for a folder of no known format.
     """
     if not folder.is_dir():
         raise InputError("trajectories", "a folder", str(folder))
@@ -447,10 +459,11 @@ def open_trajectories(folder: Path, labels: Path | None = None) -> Iterator[Traj
 
 
 def _with_named(trajectories: Iterator[Trajectory]) -> Iterator[Trajectory]:
-    """Yields the trajectories; one whose id no file, server or database can hold has the fault `bad_trajectory` instead of its content."""
+    """Yields the trajectories; one whose id no file,
+    server or database can hold has the fault `bad_trajectory` instead of its content."""
     for trajectory in trajectories:
         ids = trajectory.id, trajectory.task_id
-        name, task_id = (one.encode(errors="backslashreplace").decode() for one in ids)
+        name, task_id = (text.encode(errors="backslashreplace").decode() for text in ids)
         if name.strip() and (name, task_id) == ids:
             yield trajectory
         else:

@@ -1,8 +1,8 @@
 """Agreement of a judge's verdicts with labels: shares, kappas, flips between repeats, and the order of agents.
 
-All intervals are over tasks: several agents' trajectories of one task are alike, and so are repeats of one verdict. Shares have the
-intervals of `scoring.inference.interval`; kappas and rank correlations have percentile intervals of resampled tasks. Repeats of a verdict
-are pooled: each is compared with the label.
+All intervals are over tasks: several agents' trajectories of one task are alike, and so are repeats of one verdict.
+Shares have the intervals of `scoring.inference.interval`; kappas and rank correlations have percentile intervals of
+resampled tasks. Repeats of a verdict are pooled: each is compared with the label.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from seeact_offline.trajectories.judgements import NO_ANSWER, Judgement, by_judg
 
 NoVerdict = Literal["left-out", "failure"]
 NO_VERDICT: tuple[NoVerdict, ...] = ("left-out", "failure")
-"""Policies for a judgement that ended without a verdict: it is left out of the figures and counted, or it counts as `not a success`."""
+"""Policies for a judgement that ended without a verdict: it is left out of the figures and counted,
+or it counts as `not a success`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,8 @@ class Agreements:
     """Trajectories with a label that counts."""
     n_people: int
     people_kappa: Figure | None
-    """Fleiss', of the labels of several people, over the trajectories that the usual number of them has labelled; None for one each."""
+    """Fleiss', of the labels of several people, over the trajectories that the usual number of them has labelled;
+    None for one each."""
     n_split: int
     """Trajectories left out because people are split evenly."""
     sources: tuple[str, ...]
@@ -146,29 +148,32 @@ def agreements(
 ) -> Agreements:
     """Compares each judge (rules, model and k) with the labels.
 
-    Several labels of a trajectory count by their majority; it is left out where they are split evenly. `no_verdict`: see NO_VERDICT.
-    Raises InputError where no trajectory has both, where a trajectory has two tasks, and where no verdict is a model's, as no trajectory
-    has an answer.
+    Several labels of a trajectory count by their majority; it is left out where they are split evenly.
+    `no_verdict`: see NO_VERDICT.
+    Raises InputError where no trajectory has both, where a trajectory has two tasks,
+    and where no verdict is a model's, as no trajectory has an answer.
     """
-    if verdicts and all(one.outcome == NO_ANSWER for one in verdicts):
+    if verdicts and all(verdict.outcome == NO_ANSWER for verdict in verdicts):
         got = "only trajectories without an answer, about which no model was asked"
         raise InputError("verdicts", "a verdict on an answer", got)
     people = labels_by_person(labels)
     truth = majority(people)
-    if not truth.keys() & {one.trajectory for one in verdicts}:
+    if not truth.keys() & {verdict.trajectory for verdict in verdicts}:
         got = f"none of {len(truth)} in common, {next(iter(truth))} first" if truth else "no label"
         raise InputError("labels", "labels of the judged trajectories, by their ids", got)
     tasks = tasks_of([*verdicts, *labels])
-    agents = {one.trajectory: one.agent for one in [*verdicts, *labels] if one.agent}
-    keys = Counter((one.trajectory, one.judge, one.model, one.k, one.repeat) for one in verdicts)
+    agents = {row.trajectory: row.agent for row in [*verdicts, *labels] if row.agent}
+    keys = Counter(
+        (verdict.trajectory, verdict.judge, verdict.model, verdict.k, verdict.repeat) for verdict in verdicts
+    )
     if (twice := max(keys, key=keys.__getitem__)) and keys[twice] > 1:
         got = f"{keys[twice]} of {twice[0]} by {twice[1] or 'one judge'}, k {twice[3] or 'unnamed'}, repeat {twice[4]}"
         raise InputError("verdicts", "one verdict a trajectory, judge, model, k and repeat", got)
     compare = _Comparison(truth, tasks, agents, no_verdict, seed)
     return Agreements(
-        judges=tuple(compare.judge(ones) for ones in by_judge(verdicts)),
+        judges=tuple(compare.judge(of_judge) for of_judge in by_judge(verdicts)),
         n_labels=len(truth),
-        n_people=len({person for said in people.values() for person in said}),
+        n_people=len({person for votes in people.values() for person in votes}),
         people_kappa=_people_kappa(people, tasks, seed),
         n_split=len(people) - len(truth),
         sources=tuple(sorted({label.source or "person" for label in labels if label.verdict is not None})),
@@ -178,12 +183,12 @@ def agreements(
 
 def tasks_of(rows: Iterable[Judgement]) -> dict[str, str]:
     """The task of each trajectory; one that names none is its own."""
-    found: dict[str, str] = {}
+    tasks: dict[str, str] = {}
     for row in rows:
-        if row.task and found.setdefault(row.trajectory, row.task) != row.task:
-            got = f"{found[row.trajectory]} and {row.task} for the trajectory {row.trajectory}"
+        if row.task and tasks.setdefault(row.trajectory, row.task) != row.task:
+            got = f"{tasks[row.trajectory]} and {row.task} for the trajectory {row.trajectory}"
             raise InputError("verdicts", "one task a trajectory", got)
-    return found
+    return tasks
 
 
 class LabelledVerdict(NamedTuple):
@@ -207,52 +212,62 @@ class _Comparison:
     seed: int
 
     def judge(self, verdicts: Sequence[Judgement]) -> JudgeAgreement:
-        first, ran = verdicts[0], [one for one in verdicts if one.ran]
+        first, ran = verdicts[0], [verdict for verdict in verdicts if verdict.ran]
         pairs = [
             LabelledVerdict(
-                one.trajectory, self._task(one.trajectory), one.repeat, bool(one.verdict), self.truth[one.trajectory]
+                verdict.trajectory,
+                self._task(verdict.trajectory),
+                verdict.repeat,
+                bool(verdict.verdict),
+                self.truth[verdict.trajectory],
             )
-            for one in ran
-            if one.trajectory in self.truth and (one.verdict is not None or self.no_verdict == "failure")
+            for verdict in ran
+            if verdict.trajectory in self.truth and (verdict.verdict is not None or self.no_verdict == "failure")
         ]
         cells = Counter((pair.said, pair.label) for pair in pairs)
-        repeats = sorted({one.repeat for one in verdicts})
+        repeats = sorted({verdict.repeat for verdict in verdicts})
         by_repeat = [[pair for pair in pairs if pair.repeat == number] for number in repeats]
-        known, calls = {one.trajectory for one in verdicts}, [one for one in verdicts if one.calls]
+        judged, calls = {verdict.trajectory for verdict in verdicts}, [verdict for verdict in verdicts if verdict.calls]
         spread: dict[str, list[bool]] = {}
-        for one in ran:
-            if one.verdict is not None or self.no_verdict == "failure":
-                spread.setdefault(one.trajectory, []).append(bool(one.verdict))
+        for verdict in ran:
+            if verdict.verdict is not None or self.no_verdict == "failure":
+                spread.setdefault(verdict.trajectory, []).append(bool(verdict.verdict))
         whole = {trajectory: some for trajectory, some in spread.items() if len(some) == len(repeats)}
         flips = [
             (self._task(trajectory), float(first != second))
             for trajectory, some in spread.items()
             for first, second in combinations(some, 2)
         ]
+        tokens = [verdict.prompt_tokens + verdict.completion_tokens for verdict in calls]
+        without_verdict = Counter(
+            verdict.outcome for verdict in ran if verdict.verdict is None and verdict.trajectory in self.truth
+        )
         return JudgeAgreement(
             first.judge, first.model, first.k, len(repeats),
             n_trajectories=len({pair.trajectory for pair in pairs}),
             n_tasks=len({pair.task for pair in pairs}),
             n_verdicts=len(pairs),
-            no_verdict=dict(sorted(Counter(one.outcome for one in ran if one.verdict is None and one.trajectory in self.truth).items())),
+            no_verdict=dict(sorted(without_verdict.items())),
             failed=len(verdicts) - len(ran),
-            n_unlabelled=len(known - self.truth.keys()),
-            n_missing=len(self.truth.keys() - known),
+            n_unlabelled=len(judged - self.truth.keys()),
+            n_missing=len(self.truth.keys() - judged),
             cells=Cells(cells[True, True], cells[True, False], cells[False, True], cells[False, False]),
             success_rate=self._share(pairs, lambda pair: pair.said),
             label_rate=self._share(pairs, lambda pair: pair.label),
             agreement=self._share(pairs, lambda pair: pair.said == pair.label),
             precision=self._share([pair for pair in pairs if pair.said], lambda pair: pair.label),
             recall=self._share([pair for pair in pairs if pair.label], lambda pair: pair.said),
-            negative_predictive_value=self._share([pair for pair in pairs if not pair.said], lambda pair: not pair.label),
+            negative_predictive_value=self._share(
+                [pair for pair in pairs if not pair.said], lambda pair: not pair.label
+            ),
             kappa=self._kappa(pairs),
             success_rate_sd=_sd([[pair.said for pair in some] for some in by_repeat]),
             agreement_sd=_sd([[pair.said == pair.label for pair in some] for some in by_repeat]),
             flips=share_of(flips, self.seed),
-            n_flipped=sum(len(set(said)) > 1 for said in spread.values()),
+            n_flipped=sum(len(set(repeated)) > 1 for repeated in spread.values()),
             repeats_kappa=_fleiss(whole, self._task, self.seed) if len(repeats) > 1 else None,
             cost_per_verdict=cost_per_verdict(calls),
-            tokens_per_verdict=fmean(one.prompt_tokens + one.completion_tokens for one in calls) if calls else None,
+            tokens_per_verdict=fmean(tokens) if calls else None,
             ranking=self._ranking(pairs),
         )  # fmt: skip
 
@@ -263,8 +278,8 @@ class _Comparison:
         return share_of([(pair.task, float(is_counted(pair))) for pair in pairs], self.seed)
 
     def _kappa(self, pairs: Sequence[LabelledVerdict]) -> Figure | None:
-        """Columns as `kappa_of_sums` has them: the verdicts, those that agree, none of their own, then of success and failure how often
-        judge and labels say it."""
+        """Cohen's kappa, of columns as `kappa_of_sums` has them: the verdicts, those that agree, none of their own,
+        then of success and failure how often judge and labels say it."""
         rows = [(1, pair.said == pair.label, 0, pair.said, pair.label, not pair.said, not pair.label) for pair in pairs]
         sums = _sums([pair.task for pair in pairs], rows)
         return _resampled_figure(sums, lambda some: kappa_of_sums(some, 1), len(pairs), self.seed)
@@ -284,18 +299,22 @@ class _Comparison:
 
 def success_of(judgements: Sequence[Judgement], seed: int = 0) -> tuple[Figure | None, float | None]:
     """A judge's rate of success over its verdicts, and the standard deviation over its repeats, None for one."""
-    known = [one for one in judgements if one.verdict is not None]
-    repeats = [[bool(one.verdict) for one in known if one.repeat == number] for number in {one.repeat for one in known}]
+    verdicts = [verdict for verdict in judgements if verdict.verdict is not None]
+    repeats = [
+        [bool(verdict.verdict) for verdict in verdicts if verdict.repeat == number]
+        for number in {verdict.repeat for verdict in verdicts}
+    ]
     return share_of(
-        [(one.task or f"trajectory {one.trajectory}", float(bool(one.verdict))) for one in known], seed
+        [(verdict.task or f"trajectory {verdict.trajectory}", float(bool(verdict.verdict))) for verdict in verdicts],
+        seed,
     ), _sd(repeats)
 
 
 def cost_per_verdict(judgements: Iterable[Judgement]) -> float | None:
     """USD, on average over those for which a model was asked; None where there is none, or a cost is not known."""
-    costs = [one.cost_usd for one in judgements if one.calls]
-    known = [cost for cost in costs if cost is not None]
-    return fmean(known) if known and len(known) == len(costs) else None
+    costs = [judgement.cost_usd for judgement in judgements if judgement.calls]
+    prices = [cost for cost in costs if cost is not None]
+    return fmean(prices) if prices and len(prices) == len(costs) else None
 
 
 def share_of(values: Sequence[tuple[str, float]], seed: int) -> Figure | None:
@@ -307,12 +326,12 @@ def share_of(values: Sequence[tuple[str, float]], seed: int) -> Figure | None:
         by_task.setdefault(task, []).append(value)
     share = fmean(value for _, value in values)
     added = np.array([total(some) - share * len(some) for some in by_task.values()]) / len(values)
-    found = interval(share, linearised(share, added), share * (1 - share), list(by_task.values()), seed)
-    return Figure(share, found.ci95, len(values))
+    estimate = interval(share, linearised(share, added), share * (1 - share), list(by_task.values()), seed)
+    return Figure(share, estimate.ci95, len(values))
 
 
 def _sd(repeats: Sequence[Sequence[bool]]) -> float | None:
-    rates = [fmean(one) for one in repeats if one]
+    rates = [fmean(verdicts) for verdicts in repeats if verdicts]
     return stdev(rates) if len(rates) > 1 else None
 
 
@@ -327,7 +346,8 @@ def _sums(tasks: Sequence[str], rows: Sequence[Sequence[float]]) -> np.ndarray:
 
 
 def _resampled_figure(sums: np.ndarray, figure: Callable[[np.ndarray], np.ndarray], n: int, seed: int) -> Figure | None:
-    """A figure of sums over tasks that depends on their ratios alone, and its percentile interval; None where it has no value."""
+    """A figure of sums over tasks that depends on their ratios alone, and its percentile interval;
+    None where it has no value."""
     if not len(sums):
         return None
     value = figure(sums.sum(axis=0)[None])[0]
@@ -336,30 +356,33 @@ def _resampled_figure(sums: np.ndarray, figure: Callable[[np.ndarray], np.ndarra
     return Figure(float(value), percentiles(figure(resampled(sums, seed))) if len(sums) > 1 else None, n)
 
 
-def _fleiss(said: Mapping[str, Sequence[bool]], task: Callable[[str], str], seed: int) -> Figure | None:
+def _fleiss(verdicts: Mapping[str, Sequence[bool]], task: Callable[[str], str], seed: int) -> Figure | None:
     """Fleiss' kappa of several verdicts a trajectory, as many for each."""
-    if not said:
+    if not verdicts:
         return None
-    counts = np.array([[sum(some), len(some) - sum(some)] for some in said.values()], dtype=float)
-    sums = _sums([task(one) for one in said], fleiss_columns(counts).tolist())
-    return _resampled_figure(sums, fleiss_of_sums, len(said), seed)
+    counts = np.array([[sum(some), len(some) - sum(some)] for some in verdicts.values()], dtype=float)
+    sums = _sums([task(trajectory) for trajectory in verdicts], fleiss_columns(counts).tolist())
+    return _resampled_figure(sums, fleiss_of_sums, len(verdicts), seed)
 
 
 def _people_kappa(people: Mapping[str, Mapping[str, bool]], tasks: Mapping[str, str], seed: int) -> Figure | None:
     """Gives Fleiss' kappa of the trajectories with the most common number of labels above one."""
-    numbers = Counter(len(said) for said in people.values() if len(said) > 1)
+    numbers = Counter(len(votes) for votes in people.values() if len(votes) > 1)
     if not numbers:
         return None
     usual = max(numbers, key=lambda number: (numbers[number], number))
-    said = {one: list(labels.values()) for one, labels in people.items() if len(labels) == usual}
-    return _fleiss(said, lambda one: tasks.get(one, f"trajectory {one}"), seed)
+    complete = {trajectory: list(labels.values()) for trajectory, labels in people.items() if len(labels) == usual}
+    return _fleiss(complete, lambda trajectory: tasks.get(trajectory, f"trajectory {trajectory}"), seed)
 
 
 # --- the order of agents ---
 
 
 def rank_agents(pairs: Sequence[LabelledVerdict], of: Sequence[str], agents: Sequence[str], seed: int) -> Ranking:
-    """`of`: the agent of each pair; `agents`: all of them, two or more."""
+    """Ranks agents by the judge's rates of success and by labels.
+
+    `of`: the agent of each pair; `agents`: all of them, two or more.
+    """
     place, width = {agent: number for number, agent in enumerate(agents)}, len(agents)
     rows = np.zeros((len(pairs), 3 * width))
     for row, pair, agent in zip(rows, pairs, of, strict=True):
@@ -376,12 +399,12 @@ def rank_agents(pairs: Sequence[LabelledVerdict], of: Sequence[str], agents: Seq
     stable = kendall_tau(drawn.judge, np.broadcast_to(whole.judge, drawn.judge.shape))
     tau = _resampled_figure(sums, lambda some: kendall_tau(*_rates(some, width)), width, seed)
     best = np.argmax(whole.judge[0])
-    known = drawn.judge[~np.isnan(drawn.judge[:, best])]
+    with_best = drawn.judge[~np.isnan(drawn.judge[:, best])]
     return Ranking(
-        agents=tuple(sorted(rates, key=lambda one: (-one.by_judge, one.agent))),
+        agents=tuple(sorted(rates, key=lambda agent: (-agent.by_judge, agent.agent))),
         tau=tau,
         stability=None if np.isnan(stable).all() else float(np.nanmean(stable)),
-        best_kept=float((known[:, best] >= np.nanmax(known, axis=1) - SAME).mean()),
+        best_kept=float((with_best[:, best] >= np.nanmax(with_best, axis=1) - SAME).mean()),
     )
 
 
@@ -398,7 +421,8 @@ def _rates(sums: np.ndarray, width: int) -> _Rates:
 
 
 def kendall_tau(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Kendall's tau-b of each row of two arrays of shape (n, agents); NaN where a row ranks all alike. Agents with a NaN are left out.
+    """Kendall's tau-b of each row of two arrays of shape (n, agents); NaN where a row ranks all alike.
+    Agents with a NaN are left out.
 
     Source: Kendall, Biometrika 33 (1945), 239-251.
     """
@@ -406,9 +430,9 @@ def kendall_tau(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     for i in range(one.shape[1]):
         for j in range(i):
             a, b = one[:, i] - one[:, j], other[:, i] - other[:, j]
-            known = ~np.isnan(a + b)
+            both = ~np.isnan(a + b)
             # rates that differ by rounding alone are equal
-            a, b = (np.where(known & (abs(x) > SAME), np.sign(x), 0.0) for x in (a, b))
+            a, b = (np.where(both & (abs(x) > SAME), np.sign(x), 0.0) for x in (a, b))
             same += a * b
             untied_one += abs(a)
             untied_other += abs(b)
@@ -418,8 +442,8 @@ def kendall_tau(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 # --- several judges of the same trajectories ---
 
-# Only trajectories that have a label and a verdict of every judge are counted, so that a difference between two rows is a difference of
-# judges. A judge's repeats count by their majority.
+# Only trajectories that have a label and a verdict of every judge are counted, so that a difference between two rows is
+# a difference of judges. A judge's repeats count by their majority.
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,7 +460,8 @@ class PanelRow:
     places: Mapping[str, int]
     """Agent -> 1 and the number of agents with a higher rate of success; agents of equal rates share a place."""
     tau: Figure | None
-    """Kendall's tau-b of the order of agents with that by labels; None for the labels, and where one ranks all alike."""
+    """Kendall's tau-b of the order of agents with that by labels;
+    None for the labels, and where one ranks all alike."""
     cost_per_verdict: float | None
     """USD; None where a price is not known, or nothing was asked."""
 
@@ -469,59 +494,68 @@ class Panel:
 def judge_panel(
     verdicts: Sequence[Judgement], labels: Sequence[Judgement], *, no_verdict: NoVerdict = "left-out", seed: int = 0
 ) -> Panel | None:
-    """None for fewer than two judges (rules, model and k) with a verdict on a labelled trajectory, and where no trajectory is judged by all.
+    """Compares judges (rules, model and k) on the labelled trajectories that all of them have judged.
+
+    None for fewer than two judges with a verdict on a labelled trajectory, and where no trajectory is judged by all.
 
     Arguments as for `agreements`.
     """
     truth = majority(labels_by_person(labels))
-    judges = [ones for ones in by_judge(verdicts) if truth.keys() & _verdicts(ones, no_verdict).keys()]
+    judges = [of_judge for of_judge in by_judge(verdicts) if truth.keys() & _verdicts(of_judge, no_verdict).keys()]
     if len(judges) < 2:
         return None
     tasks = tasks_of([*verdicts, *labels])
-    agents = {one.trajectory: one.agent for one in [*verdicts, *labels] if one.agent}
-    said = [_verdicts(ones, no_verdict) for ones in judges]
-    shared = [one for one in truth if all(one in some for some in said)]
+    agents = {row.trajectory: row.agent for row in [*verdicts, *labels] if row.agent}
+    verdicts_by_judge = [_verdicts(of_judge, no_verdict) for of_judge in judges]
+    shared = [trajectory for trajectory in truth if all(trajectory in some for some in verdicts_by_judge)]
     if not shared:
         return None
-    task_names = [tasks.get(one, f"trajectory {one}") for one in shared]
+    task_names = [tasks.get(trajectory, f"trajectory {trajectory}") for trajectory in shared]
     number = {task: place for place, task in enumerate(sorted(set(task_names)))}
-    marks = np.array([[*(some[one] for some in said), truth[one]] for one in shared], dtype=bool)
+    marks = np.array(
+        [[*(some[trajectory] for some in verdicts_by_judge), truth[trajectory]] for trajectory in shared], dtype=bool
+    )
     kappas = pairwise_kappas(marks, np.array([number[task] for task in task_names]), seed)
-    named = sorted({agents[one] for one in shared if one in agents})
+    named = sorted({agents[trajectory] for trajectory in shared if trajectory in agents})
     named = named if len(named) > 1 else []
 
     def places(some: Mapping[str, bool]) -> dict[str, int]:
-        rates = {agent: fmean(some[one] for one in shared if agents.get(one) == agent) for agent in named}
+        rates = {
+            agent: fmean(some[trajectory] for trajectory in shared if agents.get(trajectory) == agent)
+            for agent in named
+        }
         return {agent: 1 + sum(other > rate + SAME for other in rates.values()) for agent, rate in rates.items()}
 
     def tau(some: Mapping[str, bool]) -> Figure | None:
         pairs = [
-            LabelledVerdict(one, task, 1, some[one], truth[one])
-            for one, task in zip(shared, task_names, strict=True)
-            if one in agents
+            LabelledVerdict(trajectory, task, 1, some[trajectory], truth[trajectory])
+            for trajectory, task in zip(shared, task_names, strict=True)
+            if trajectory in agents
         ]
         of = [agents[pair.trajectory] for pair in pairs]
         return rank_agents(pairs, of, named, seed).tau if named else None
 
     def success(some: Mapping[str, bool]) -> Figure | None:
-        return share_of([(task, float(some[one])) for task, one in zip(task_names, shared, strict=True)], seed)
+        return share_of(
+            [(task, float(some[trajectory])) for task, trajectory in zip(task_names, shared, strict=True)], seed
+        )
 
     last = len(judges)
     rows = [
         PanelRow(
-            ones[0].judge, ones[0].model, ones[0].k,
+            of_judge[0].judge, of_judge[0].model, of_judge[0].k,
             success_rate=success(some),
             kappa=kappas[place, last],
             places=places(some),
             tau=tau(some),
-            cost_per_verdict=cost_per_verdict(ones),
+            cost_per_verdict=cost_per_verdict(of_judge),
         )
-        for place, (ones, some) in enumerate(zip(judges, said, strict=True))
+        for place, (of_judge, some) in enumerate(zip(judges, verdicts_by_judge, strict=True))
     ]  # fmt: skip
     by_labels = places(truth)
     return Panel(
         n_trajectories=len(shared),
-        n_left_out=len(truth.keys() & {one.trajectory for one in verdicts}) - len(shared),
+        n_left_out=len(truth.keys() & {verdict.trajectory for verdict in verdicts}) - len(shared),
         n_tasks=len(number),
         agents=tuple(sorted(by_labels, key=lambda agent: (by_labels[agent], agent))),
         judges=tuple(rows),
@@ -530,10 +564,10 @@ def judge_panel(
     )  # fmt: skip
 
 
-def _verdicts(ones: Sequence[Judgement], no_verdict: NoVerdict) -> dict[str, bool]:
+def _verdicts(judgements: Sequence[Judgement], no_verdict: NoVerdict) -> dict[str, bool]:
     """The verdict of most repeats on each trajectory; one on which they are split evenly has none."""
     repeats: dict[str, dict[str, bool]] = {}
-    for one in ones:
-        if one.ran and (one.verdict is not None or no_verdict == "failure"):
-            repeats.setdefault(one.trajectory, {})[str(one.repeat)] = bool(one.verdict)
+    for judgement in judgements:
+        if judgement.ran and (judgement.verdict is not None or no_verdict == "failure"):
+            repeats.setdefault(judgement.trajectory, {})[str(judgement.repeat)] = bool(judgement.verdict)
     return majority(repeats)

@@ -1,4 +1,5 @@
-"""Trajectories judged by a model, in a folder: the same loop, store of replies, budget and locks as a run over steps."""
+"""Trajectories judged by a model, in a folder: the same loop, store of replies,
+budget and locks as a run over steps."""
 
 from __future__ import annotations
 
@@ -75,7 +76,7 @@ class JudgedFolder:
     @property
     def n_failed(self) -> int:
         """Calls that failed; the same command asks again."""
-        return sum(not one.ran for one in self.judgements)
+        return sum(not judgement.ran for judgement in self.judgements)
 
 
 def judge(
@@ -90,9 +91,10 @@ def judge(
 ) -> JudgedFolder:
     """Asks a model whether trajectories have done their tasks, as the command `judge` does.
 
-    `source`: a folder of trajectories, a run of `eval`, or a data set whose recorded tasks are judged. `k`: numbers of last screenshots, or
-    `all`; empty for the judge's own. `constructed`: right trajectories and their damaged copies are judged. `config`: model, prompts, split,
-    limit and sample, cost and `out`. A folder that holds verdicts is resumed. Raises InputError for what cannot be used.
+    `source`: a folder of trajectories, a run of `eval`, or a data set whose recorded tasks are judged. `k`: numbers of
+    last screenshots, or `all`; empty for the judge's own. `constructed`: right trajectories and their damaged copies
+    are judged. `config`: model, prompts, split, limit and sample, cost and `out`. A folder that holds verdicts is
+    resumed. Raises InputError for what cannot be used.
     """
     config, watch = config or EvalConfig(), watch or Watch()
     if judge not in JUDGES:
@@ -132,11 +134,11 @@ def _is_given(config: EvalConfig, name: str) -> bool:
 
 
 def _checked(k: Sequence[str]) -> tuple[str, ...]:
-    """Raises InputError for what is neither a number from 1 nor `all`."""
-    for one in k:
-        if one != ALL and not (one.isascii() and one.isdecimal() and len(one) < 10 and int(one) >= 1):
-            raise InputError("k", f"numbers from 1, or {ALL}", repr(one))
-    return tuple(dict.fromkeys(one if one == ALL else str(int(one)) for one in k))
+    """Each k once. Raises InputError for one that is neither a number from 1 nor `all`."""
+    for number in k:
+        if number != ALL and not (number.isascii() and number.isdecimal() and len(number) < 10 and int(number) >= 1):
+            raise InputError("k", f"numbers from 1, or {ALL}", repr(number))
+    return tuple(dict.fromkeys(number if number == ALL else str(int(number)) for number in k))
 
 
 def find_trajectories(source: str | Path, config: EvalConfig, constructed: bool = False) -> list[Trajectory]:
@@ -150,28 +152,30 @@ def find_trajectories(source: str | Path, config: EvalConfig, constructed: bool 
         raise InputError("source", sentence=f"{path} holds several runs; name one")
     try:
         if (path / "manifest.json").is_file() and (path / "predictions.jsonl").is_file():
-            found: Iterable[Trajectory] = run_trajectories(path)
-        elif str(source) == "sample" or path.is_file() or any(next(one.glob("*.parquet"), None) for one in folders):
+            stream: Iterable[Trajectory] = run_trajectories(path)
+        elif (
+            str(source) == "sample" or path.is_file() or any(next(folder.glob("*.parquet"), None) for folder in folders)
+        ):
             split = selected_split(replace(config, dataset=str(source), tasks=None))
-            found = recorded_trajectories(split.steps())
+            stream = recorded_trajectories(split.steps())
         else:
-            found = open_trajectories(path)
+            stream = open_trajectories(path)
     except InputError as error:
         name = "source" if error.argument in ("dataset", "trajectories") else error.argument
         raise error.renamed(name) from None
-    known = list(found)
+    trajectories = list(stream)
     if constructed:
-        known = list(constructed_trajectories(known, config.seed))
+        trajectories = list(constructed_trajectories(trajectories, config.seed))
     if config.limit is not None:
-        tasks = list(dict.fromkeys(one.task_id for one in known))[: config.limit]
-        known = [one for one in known if one.task_id in tasks]
+        tasks = list(dict.fromkeys(trajectory.task_id for trajectory in trajectories))[: config.limit]
+        trajectories = [trajectory for trajectory in trajectories if trajectory.task_id in tasks]
     if config.sample is not None:
-        websites = {one.task_id: one.website for one in reversed(known)}
+        websites = {trajectory.task_id: trajectory.website for trajectory in reversed(trajectories)}
         drawn = set(draw_tasks(websites, config.sample, config.seed))
-        known = [one for one in known if one.task_id in drawn]
-    if not known:
+        trajectories = [trajectory for trajectory in trajectories if trajectory.task_id in drawn]
+    if not trajectories:
         raise InputError("source", "at least one trajectory", f"none in {source}")
-    return known
+    return trajectories
 
 
 def _manifest(
@@ -251,15 +255,15 @@ def _judge_all(
     return JudgedFolder(folder.path, tuple(judged), tuple(labels), len(wanted) - len(judged), paid.budget.known)
 
 
-def _key(one: Judgement) -> tuple[str, str, int]:
-    return one.trajectory, one.k, one.repeat
+def _key(judgement: Judgement) -> tuple[str, str, int]:
+    return judgement.trajectory, judgement.k, judgement.repeat
 
 
 def trajectory_digest(one: Trajectory) -> str:
     """Tells whether a stored verdict is on the same trajectory, but for its pictures."""
     actions = [[step.action, step.thought, step.reply] for step in one.steps]
-    told = json.dumps([one.task, actions, one.answer, len(one.screenshots)])
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
+    content = json.dumps([one.task, actions, one.answer, len(one.screenshots)])
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +277,7 @@ class _JudgeRun:
     max_side: int
 
     async def judge(self, item: Item, model: Model) -> Judgement:
-        """Raises only what must stop the run."""
+        """Makes one judgement. Raises only what must stop the run."""
         trajectory, began = item.trajectory, time.monotonic()
         usage, ran = Usage(), True
         place = int(item.k) if item.k != ALL else 0
@@ -302,8 +306,10 @@ class _JudgeRun:
             # a trajectory that we never met must not end a run that others have paid for
             ran, ruling = False, Ruling(None, "internal_error", detail=f"{type(error).__name__}: {error}"[:300])
         return Judgement(
-            trajectory=trajectory.id, verdict=ruling.verdict, judge=self.name, model=self.model, k=item.k, repeat=item.repeat,
-            task=trajectory.task_id, agent=trajectory.agent, outcome=ruling.outcome, detail=ruling.detail, reply=ruling.reply,
+            trajectory=trajectory.id, verdict=ruling.verdict, judge=self.name, model=self.model, k=item.k,
+            repeat=item.repeat,
+            task=trajectory.task_id, agent=trajectory.agent, outcome=ruling.outcome, detail=ruling.detail,
+            reply=ruling.reply,
             n_pictures=ruling.n_pictures, calls=usage.calls, cost_usd=usage.cost_usd if usage.calls else None,
             prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens,
             seconds=round(time.monotonic() - began, 3), ran=ran, digest=trajectory_digest(trajectory),

@@ -55,7 +55,7 @@ NAMES = {
 """Other files' names of the fields of a verdict, the surest first. Our own name counts for more."""
 _OTHER_VERDICT = re.compile(rf'"(?:{"|".join(name for name, ours in NAMES.items() if ours == "verdict")})"\s*:')
 _RESULT = '"predicted_label"'
-"""In each line of Online-Mind2Web's results."""
+"""A key in each line of Online-Mind2Web's results."""
 _OF_BENCHMARK = ("benchmark", "agent", "task")
 """Columns that name a trajectory together, as in AgentRewardBench's `annotations.csv`."""
 _NUMBERS = {
@@ -119,17 +119,17 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def read_judgements(path: Path, argument: Literal["verdicts", "labels"]) -> list[Judgement]:
-    """Reads verdicts or labels from a JSONL or CSV file, from the folder of `judge`, from what another program has stored
-    (`stored_verdicts`), or from trajectories that hold them.
+    """Reads verdicts or labels from a JSONL or CSV file, from the folder of `judge`, from what another program has
+    stored (`stored_verdicts`), or from trajectories that hold them.
 
-    Trajectories hold verdicts of models, and labels of all others. The last of several rows of the same trajectory, judge, model, k and
-    repeat counts. Raises InputError about `argument` that names the line.
+    Trajectories hold verdicts of models, and labels of all others. The last of several rows of the same trajectory,
+    judge, model, k and repeat counts. Raises InputError about `argument` that names the line.
     """
     if path.is_dir():
         own = path / (VERDICTS if argument == "verdicts" else LABELS)
         if not own.is_file():
             if argument == "verdicts" and (others := stored_rows(path, argument)) is not None:
-                return _last_of_each((number, _foreign(one)) for number, one in enumerate(others))
+                return _last_of_each((number, _foreign(row)) for number, row in enumerate(others))
             try:
                 trajectories = open_trajectories(path)
             except InputError as error:
@@ -144,58 +144,64 @@ def read_judgements(path: Path, argument: Literal["verdicts", "labels"]) -> list
     text = read_text(argument, path, "a JSONL or CSV file of verdicts, or a folder of `judge`", largest=LARGE)
     rows = _csv_rows(text) if path.suffix.lower() == ".csv" else _json_rows(text, path)
     try:
-        found = _last_of_each(rows)
+        judgements = _last_of_each(rows)
     except _LineError as error:
         raise InputError(argument, error.expected, f"{error.got} in line {error.line} of {path}") from None
-    if not found:
+    if not judgements:
         raise InputError(argument, "at least one verdict", f"none in {path}")
-    return found
+    return judgements
 
 
 def _last_of_each(rows: Iterable[tuple[int, Judgement]]) -> list[Judgement]:
-    found: dict[tuple[str, ...], Judgement] = {}
+    latest: dict[tuple[str, ...], Judgement] = {}
     for _, row in rows:
         key = (row.trajectory, row.judge, row.model, row.k, str(row.repeat))
         # ordered by the last row
-        found.pop(key, None)
-        found[key] = row
-    return list(found.values())
+        latest.pop(key, None)
+        latest[key] = row
+    return list(latest.values())
 
 
-def _foreign(one: StoredVerdict, source: str = "") -> Judgement:
-    outcome = "api_error" if one.failed else "verdict" if one.verdict is not None else NO_VERDICT
+def _foreign(stored: StoredVerdict, source: str = "") -> Judgement:
+    outcome = "api_error" if stored.failed else "verdict" if stored.verdict is not None else NO_VERDICT
     return Judgement(
-        trajectory=one.trajectory, verdict=one.verdict, judge=one.judge, model=one.model, task=one.task, agent=one.agent,
-        source=source, outcome=outcome, detail=one.failed[:300], reply=one.reply, calls=int(one.prompt_tokens > 0),
-        prompt_tokens=one.prompt_tokens, completion_tokens=one.completion_tokens, ran=not one.failed,
+        trajectory=stored.trajectory, verdict=stored.verdict, judge=stored.judge, model=stored.model, task=stored.task,
+        agent=stored.agent,
+        source=source, outcome=outcome, detail=stored.failed[:300], reply=stored.reply,
+        calls=int(stored.prompt_tokens > 0),
+        prompt_tokens=stored.prompt_tokens, completion_tokens=stored.completion_tokens, ran=not stored.failed,
     )  # fmt: skip
 
 
 def verdicts_of(trajectories: Iterable[Trajectory]) -> list[Judgement]:
     """The verdicts of models that trajectories hold, and, where people have labelled them, of programs."""
     return [
-        _stored(one, verdict)
-        for one in trajectories
-        for verdict in one.verdicts
-        if verdict.origin == "model" or (verdict.origin == "check" and _labellers(one) == "person")
+        _stored(trajectory, verdict)
+        for trajectory in trajectories
+        for verdict in trajectory.verdicts
+        if verdict.origin == "model" or (verdict.origin == "check" and _labellers(trajectory) == "person")
     ]
 
 
 def labels_of(trajectories: Iterable[Trajectory]) -> list[Judgement]:
     """The labels that trajectories hold: people's, or else by construction, or else by programs."""
     return [
-        _stored(one, verdict) for one in trajectories for verdict in one.verdicts if verdict.origin == _labellers(one)
+        _stored(trajectory, verdict)
+        for trajectory in trajectories
+        for verdict in trajectory.verdicts
+        if verdict.origin == _labellers(trajectory)
     ]
 
 
-def _labellers(one: Trajectory) -> str | None:
-    origins = {verdict.origin for verdict in one.verdicts}
+def _labellers(trajectory: Trajectory) -> str | None:
+    origins = {verdict.origin for verdict in trajectory.verdicts}
     return next((origin for origin in ("person", CONSTRUCTED, "check") if origin in origins), None)
 
 
-def _stored(one: Trajectory, verdict: Verdict) -> Judgement:
+def _stored(trajectory: Trajectory, verdict: Verdict) -> Judgement:
     return Judgement(
-        trajectory=one.id, verdict=verdict.success, judge=verdict.by, task=one.task_id, agent=one.agent, source=verdict.origin,
+        trajectory=trajectory.id, verdict=verdict.success, judge=verdict.by, task=trajectory.task_id,
+        agent=trajectory.agent, source=verdict.origin,
         detail=verdict.detail, outcome="verdict" if verdict.success is not None else NO_VERDICT,
     )  # fmt: skip
 
@@ -211,7 +217,7 @@ class _LineError(Exception):
 def _json_rows(text: str, path: Path) -> Iterator[tuple[int, Judgement]]:
     if text.lstrip()[:1] == "[" and PERSON in text:
         try:
-            yield from ((1, _foreign(one, "person")) for one in people_rows(text))
+            yield from ((1, _foreign(stored, "person")) for stored in people_rows(text))
         except FormatError as error:
             raise _LineError(1, error) from None
         return
@@ -248,12 +254,12 @@ def _csv_rows(text: str) -> Iterator[tuple[int, Judgement]]:
         for row in reader:
             try:
                 # a cell beyond the header has the name None
-                given = {name.strip(): cell.strip() for name, cell in row.items() if name is not None and cell}
-                given = {name: cell for name, cell in given.items() if cell}
+                cells = {name.strip(): cell.strip() for name, cell in row.items() if name is not None and cell}
+                cells = {name: cell for name, cell in cells.items() if cell}
                 for name, kind in _NUMBERS.items():
-                    if name in given:
-                        given[name] = _number(name, given[name], kind)
-                made = {"verdict": None, **_renamed(given)}
+                    if name in cells:
+                        cells[name] = _number(name, cells[name], kind)
+                made = {"verdict": None, **_renamed(cells)}
                 if named_together:
                     made["trajectory"] = "/".join(made.get(name, "") for name in _OF_BENCHMARK)
                     labelled[made["trajectory"]] += 1
@@ -275,10 +281,10 @@ def _number(name: str, text: str, kind: type) -> Any:
         raise FormatError(f"{name} to be a number", repr(text)) from None
 
 
-def _verdict(said: Any) -> bool | None:
-    word = "" if said is None else " ".join(str(said).split()).lower()
+def _verdict(entry: Any) -> bool | None:
+    word = "" if entry is None else " ".join(str(entry).split()).lower()
     if word not in WORDS:
-        raise FormatError("verdict to be true, false or null", repr(said)[:80])
+        raise FormatError("verdict to be true, false or null", repr(entry)[:80])
     return WORDS[word]
 
 
@@ -291,9 +297,9 @@ def _renamed(row: Mapping[str, Any]) -> dict[str, Any]:
     verdicts = {name: _verdict(row[name]) for name in row if NAMES.get(name, name) == "verdict"}
     if len(set(verdicts.values())) > 1:
         # a judge's verdict and a person's label of the same line must not be taken for each other
-        raise FormatError("one verdict a line", " and ".join(f"{name} {said}" for name, said in verdicts.items()))
-    for said in verdicts.values():
-        made["verdict"] = said
+        raise FormatError("one verdict a line", " and ".join(f"{name} {verdict}" for name, verdict in verdicts.items()))
+    for verdict in verdicts.values():
+        made["verdict"] = verdict
     # ids and k may be written as numbers
     for name in ("trajectory", "judge", "k", "task", "agent"):
         if isinstance(made.get(name), int) and not isinstance(made[name], bool):
@@ -306,8 +312,8 @@ def _renamed(row: Mapping[str, Any]) -> dict[str, Any]:
 def by_judge(verdicts: Iterable[Judgement]) -> list[list[Judgement]]:
     """The verdicts of each judge (rules, model and k), judges by name; k as numbers, `all` last."""
     judged: dict[tuple[str, str, str], list[Judgement]] = {}
-    for one in verdicts:
-        judged.setdefault((one.judge, one.model, one.k), []).append(one)
+    for judgement in verdicts:
+        judged.setdefault((judgement.judge, judgement.model, judgement.k), []).append(judgement)
 
     def order(judge: tuple[str, str, str]) -> tuple[str, str, float, str]:
         rules, model, k = judge
@@ -329,7 +335,9 @@ def labels_by_person(labels: Iterable[Judgement]) -> dict[str, dict[str, bool]]:
 def majority(people: Mapping[str, Mapping[str, bool]]) -> dict[str, bool]:
     """The label that most people give each trajectory; those on which they are split evenly are left out."""
     return {
-        one: 2 * sum(said.values()) > len(said) for one, said in people.items() if 2 * sum(said.values()) != len(said)
+        trajectory: 2 * sum(votes.values()) > len(votes)
+        for trajectory, votes in people.items()
+        if 2 * sum(votes.values()) != len(votes)
     }
 
 
@@ -345,8 +353,8 @@ class LaterVerdict:
 
 
 def later_verdicts(folder: Path, judged: Path | None = None) -> dict[str, LaterVerdict]:
-    """Trajectory -> verdict, of `judged`, a folder of `judge`, and of people, who count for more. Several people count by their majority; an
-    even split is no verdict. Raises InputError about `verdict`."""
+    """Trajectory -> verdict, of `judged`, a folder of `judge`, and of people, who count for more. Several people count
+    by their majority; an even split is no verdict. Raises InputError about `verdict`."""
     verdicts = {} if judged is None else verdicts_of_judge(judged)
     if (folder / PEOPLE).is_file() and (folder / PEOPLE).stat().st_size:
         people = labels_by_person(read_judgements(folder / PEOPLE, "labels"))
@@ -355,8 +363,8 @@ def later_verdicts(folder: Path, judged: Path | None = None) -> dict[str, LaterV
 
 
 def verdicts_of_judge(judged: Path) -> dict[str, LaterVerdict]:
-    """The verdicts of a folder of `judge`, repeats by their majority. Raises InputError about `verdict` for several judges, and for a folder
-    that cannot be read."""
+    """The verdicts of a folder of `judge`, repeats by their majority. Raises InputError about `verdict` for several
+    judges, and for a folder that cannot be read."""
     try:
         judges = by_judge(read_judgements(judged, "verdicts"))
     except InputError as error:
@@ -365,7 +373,7 @@ def verdicts_of_judge(judged: Path) -> dict[str, LaterVerdict]:
         sentence = f"{judged} holds verdicts of {len(judges)} judges; name a folder of a single judge"
         raise InputError("verdict", sentence=sentence)
     repeats: dict[str, dict[str, bool]] = {}
-    for one in judges[0]:
-        if one.verdict is not None:
-            repeats.setdefault(one.trajectory, {})[str(one.repeat)] = one.verdict
+    for judgement in judges[0]:
+        if judgement.verdict is not None:
+            repeats.setdefault(judgement.trajectory, {})[str(judgement.repeat)] = judgement.verdict
     return {name: LaterVerdict(f"judge {judges[0][0].judge}", success) for name, success in majority(repeats).items()}

@@ -1,10 +1,12 @@
 """Judges: what a model is asked about a trajectory, and what its replies decide. The wording is a prompt pack's.
 
-`webvoyager` and `openwebvoyager` do as the released code does (MinorJerry/WebVoyager at 5a78967, evaluation/auto_eval.py;
-MinorJerry/OpenWebVoyager at e907cef, exploration_feedback.py), and so do `agenttrek` and `autonomouseval`, which users know by their release
-in OSU-NLP-Group/Online-Mind2Web (at ccdeb0d, src/methods/agenttrek_eval.py and automomous_eval.py). `strict` sees the actions too and needs
-no answer. `webjudge` asks in three steps, as Online-Mind2Web's WebJudge (arXiv 2504.01382, section 4): points that must hold, the relevance of each
-screenshot, verdict. `webjudge-keypoints` asks for a verdict on each point, as appendix B.1 there, of which no code is released.
+`webvoyager` and `openwebvoyager` do as the released code does (MinorJerry/WebVoyager at 5a78967,
+evaluation/auto_eval.py; MinorJerry/OpenWebVoyager at e907cef, exploration_feedback.py), and so do `agenttrek` and
+`autonomouseval`, which users know by their release in OSU-NLP-Group/Online-Mind2Web (at ccdeb0d,
+src/methods/agenttrek_eval.py and automomous_eval.py). `strict` sees the actions too and needs no answer. `webjudge`
+asks in three steps, as Online-Mind2Web's WebJudge (arXiv 2504.01382, section 4): points that must hold, the relevance
+of each screenshot, verdict. `webjudge-keypoints` asks for a verdict on each point, as appendix B.1 there,
+of which no code is released.
 """
 
 from __future__ import annotations
@@ -22,15 +24,18 @@ from seeact_offline.trajectories.trajectory import Trajectory
 from seeact_offline.trajectories.verdict_rules import read_points, read_verdict
 
 Call = Callable[[tuple[Message, ...]], Awaitable[str]]
-"""Asks the model: messages -> the text of its reply. Raises CallError, and RowError for a picture that cannot be read."""
+"""Asks the model: messages -> the text of its reply.
+Raises CallError, and RowError for a picture that cannot be read."""
 RELEVANT = 3
 """Least score, of 1 to 5, of a screenshot that `webjudge` shows for its verdict."""
 _SCORE = re.compile(
     r"(?P<own>^[ \t*_`\"'#>{(\[|•–-]{0,12}(?:[0-9]{1,3}[.)][ \t*_`]{0,4})?(?:(?:final|overall|relevance)\s)?)?"
-    r"score\s{0,3}(?:\([^()\n]{1,30}\))?(?P<stated>[\s*_`\"]{0,6}[:：])?\W{0,12}(?:(?:is|of)\b\W{1,6})?(?P<score>[1-5])(?:\.[0-9]+)?(?![0-9])",
+    r"score\s{0,3}(?:\([^()\n]{1,30}\))?(?P<stated>[\s*_`\"]{0,6}[:：])?\W{0,12}"
+    r"(?:(?:is|of)\b\W{1,6})?(?P<score>[1-5])(?:\.[0-9]+)?(?![0-9])",
     re.IGNORECASE | re.MULTILINE,
 )
-"""A score such as `Score: 4`, `**Score:** **4**.` and `Score (1-5): 4`; of 4.5 and of 4-5 the first number counts. `own`: it begins its line."""
+"""A score such as `Score: 4`, `**Score:** **4**.` and `Score (1-5): 4`;
+of 4.5 and of 4-5 the first number counts. `own`: it begins its line."""
 _NO_ANSWER = "(none)"
 
 
@@ -45,7 +50,8 @@ class Case:
     """Pixels of the longest side of a picture sent."""
 
     def pictures(self) -> tuple[Picture, ...]:
-        """Opens the last screenshots, oldest first. Raises RowError for one that cannot be read, and where there is none."""
+        """Opens the last screenshots, oldest first.
+        Raises RowError for one that cannot be read, and where there is none."""
         shots = self.trajectory.screenshots
         if not shots:
             raise RowError("no_screenshot", "the trajectory has no screenshot")
@@ -54,16 +60,17 @@ class Case:
 
     @property
     def actions(self) -> str:
-        """One a line, numbered."""
+        """The actions, one per line, numbered."""
         return "\n".join(f"{n}. {text}" for n, text in enumerate(self.trajectory.actions, 1)) or _NO_ANSWER
 
     @property
     def thoughts_and_actions(self) -> str:
-        """Each action behind the thought that led to it, numbered, with an empty line between two; empty lines within become a blank."""
+        """Each action behind the thought that led to it, numbered, with an empty line between two;
+        empty lines within become a blank."""
         acted = [step for step in self.trajectory.steps if step.action]
         texts = [(step.thought.replace("\n\n", " "), step.action.replace("\n\n", " ")) for step in acted]
-        told = [f"Thought {n}: {thought}\nAction {n}: {action}" for n, (thought, action) in enumerate(texts, 1)]
-        return "\n\n".join(told) or _NO_ANSWER
+        lines = [f"Thought {n}: {thought}\nAction {n}: {action}" for n, (thought, action) in enumerate(texts, 1)]
+        return "\n\n".join(lines) or _NO_ANSWER
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +95,7 @@ class Judge:
     """Decides from a case, the texts of `templates` and the model."""
     k: str = "all"
     """Screenshots that are shown where nothing is asked for."""
+    # as the released code of WebVoyager asks its judge
     max_tokens: int = 1000
     seed: int = 42
     declined_is_failure: bool = False
@@ -98,21 +106,25 @@ class Judge:
 
 
 def _answer(trajectory: Trajectory, marks: str) -> str | None:
-    """The text of the ANSWER that ends the trajectory, looked for in the whole last message as the released code does (auto_eval.py:55-62),
-    or the answer of one in another language; None for no answer. Raises ValueError for an ANSWER without a text."""
+    """The text of the ANSWER that ends the trajectory, looked for in the whole last message as the released code does
+    (auto_eval.py:55-62), or the answer of one in another language; None for no answer.
+    Raises ValueError for an ANSWER without a text."""
     last = next((step for step in reversed(trajectory.steps) if step.action or step.reply), None)
     message = "" if last is None else last.reply or last.told
     if "Action: ANSWER" not in message:
         return None if last is not None and last.reply else trajectory.answer
-    found = re.search(rf"ANSWER[{marks}]+\[?(.[^\]]*)", message)
-    if found is None:
+    match = re.search(rf"ANSWER[{marks}]+\[?(.[^\]]*)", message)
+    if match is None:
         raise ValueError(f"no text behind ANSWER in {message!r:.100}")
-    return found[1].strip()
+    return match[1].strip()
 
 
 def _by_answer(judge: str, marks: str, states_k: bool) -> Callable[[Case, Mapping[str, str], Call], Awaitable[Ruling]]:
-    """`marks`: characters that may stand between ANSWER and its text. `states_k`: the number asked for is stated, even where there are fewer
-    screenshots."""
+    """Asks once, about the answer and the last screenshots.
+
+    `marks`: characters that may stand between ANSWER and its text. `states_k`: the number asked for is stated, even
+    where there are fewer screenshots.
+    """
 
     async def decide(case: Case, texts: Mapping[str, str], call: Call) -> Ruling:
         try:
@@ -139,8 +151,8 @@ async def _strict(case: Case, texts: Mapping[str, str], call: Call) -> Ruling:
 async def _ask(
     judge: str, stem: str, case: Case, texts: Mapping[str, str], values: Mapping[str, str], call: Call
 ) -> Ruling:
-    """Text, screenshots and closing question as one message of the user. The text states the number of screenshots that are shown, unless
-    `values` has one."""
+    """Sends text, screenshots and closing question as messages of the user. The text states the number of screenshots
+    that are shown, unless `values` has one."""
     pictures = await asyncio.to_thread(case.pictures)
     system, turn1, turn2 = (texts[f"{stem}.{turn}.txt"] for turn in ("system", "turn1", "turn2"))
     shown = _with_pictures(fill(turn1, {"count": str(len(pictures)), **values}), pictures)
@@ -154,8 +166,8 @@ def _by_status(judge: str) -> Callable[[Case, Mapping[str, str], Call], Awaitabl
     async def decide(case: Case, texts: Mapping[str, str], call: Call) -> Ruling:
         pictures = await asyncio.to_thread(case.pictures)
         system, turn1 = (texts[f"judge-{judge}.{turn}.txt"] for turn in ("system", "turn1"))
-        told = case.thoughts_and_actions if judge == "agenttrek" else case.actions
-        values = {"task": case.trajectory.task, "actions": told}
+        actions = case.thoughts_and_actions if judge == "agenttrek" else case.actions
+        values = {"task": case.trajectory.task, "actions": actions}
         reply = await call((Message("system", system), *_with_pictures(fill(turn1, values), pictures)))
         return _ruling(judge, reply, len(pictures))
 
@@ -184,26 +196,26 @@ class _Evidence:
     pictures: tuple[Picture, ...]
     """Screenshots of enough relevance."""
     values: Mapping[str, str]
-    """For the text that asks for a verdict."""
+    """Placeholders of the text that asks for a verdict."""
 
 
 def _score(remark: str) -> int:
     """The last score that begins its line, else the last with a colon, else the last; 0 where there is none."""
-    found = sorted(_SCORE.finditer(remark), key=lambda one: (one["own"] is not None, one["stated"] is not None))
-    return int(found[-1]["score"]) if found else 0
+    scores = sorted(_SCORE.finditer(remark), key=lambda match: (match["own"] is not None, match["stated"] is not None))
+    return int(scores[-1]["score"]) if scores else 0
 
 
 async def _evidence(case: Case, texts: Mapping[str, str], call: Call) -> _Evidence:
     points_text, relevance_text = texts[_POINTS], texts[_RELEVANCE]
     trajectory, pictures = case.trajectory, await asyncio.to_thread(case.pictures)
     points = await call((Message("user", fill(points_text, {"task": trajectory.task})),))
-    known = {"task": trajectory.task, "points": points}
+    placeholders = {"task": trajectory.task, "points": points}
     shown: list[tuple[Picture, str]] = []
     for picture in pictures:
-        remark = await call((Message("user", fill(relevance_text, known), picture),))
+        remark = await call((Message("user", fill(relevance_text, placeholders), picture),))
         if _score(remark) >= RELEVANT:
             shown.append((picture, remark))
-    values = known | {
+    values = placeholders | {
         "actions": case.actions,
         "answer": _NO_ANSWER if trajectory.answer is None else trajectory.answer,
         "count": str(len(shown)),
@@ -214,23 +226,23 @@ async def _evidence(case: Case, texts: Mapping[str, str], call: Call) -> _Eviden
 
 
 async def _webjudge(case: Case, texts: Mapping[str, str], call: Call) -> Ruling:
-    found = await _evidence(case, texts, call)
-    reply = await call(tuple(_with_pictures(fill(texts[_VERDICT], found.values), found.pictures)))
-    return _ruling("webjudge", reply, len(found.pictures))
+    evidence = await _evidence(case, texts, call)
+    reply = await call(tuple(_with_pictures(fill(texts[_VERDICT], evidence.values), evidence.pictures)))
+    return _ruling("webjudge", reply, len(evidence.pictures))
 
 
 async def _webjudge_keypoints(case: Case, texts: Mapping[str, str], call: Call) -> Ruling:
     """All points must be met. One that is missed decides, even where the reply to another has no verdict."""
-    found = await _evidence(case, texts, call)
-    told, verdicts = [], []
-    for number, point in enumerate(read_points(found.points), 1):
-        values = {**found.values, "point": point}
-        reply = await call(tuple(_with_pictures(fill(texts[_KEYPOINT], values), found.pictures)))
+    evidence = await _evidence(case, texts, call)
+    replies, verdicts = [], []
+    for number, point in enumerate(read_points(evidence.points), 1):
+        values = {**evidence.values, "point": point}
+        reply = await call(tuple(_with_pictures(fill(texts[_KEYPOINT], values), evidence.pictures)))
         verdicts.append(read_verdict(reply, "webjudge-keypoints"))
-        told.append(f"Point {number}: {point}\n{reply}")
+        replies.append(f"Point {number}: {point}\n{reply}")
     verdict = False if False in verdicts else True if verdicts and None not in verdicts else None
     outcome = NO_VERDICT if verdict is None else "verdict"
-    return Ruling(verdict, outcome, "\n\n".join(told), n_pictures=len(found.pictures))
+    return Ruling(verdict, outcome, "\n\n".join(replies), n_pictures=len(evidence.pictures))
 
 
 def _fields(*names: str) -> Placeholders:

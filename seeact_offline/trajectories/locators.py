@@ -1,8 +1,9 @@
 """Applies a task's locator to a stored page.
 
-The whole page and `func:get_query_text(__page__, 'css')`, also as `_lowercase`, are read here. JavaScript is run by the recorder's Chromium,
-as the released code has it run: `document.`, `[...document.` and `lambda:`. All others raise Unscored `unsupported_locator`, as JavaScript
-does where there is no browser, and where it asks for what a stored page does not hold.
+The whole page and `func:get_query_text(__page__, 'css')`, also as `_lowercase`, are read here. JavaScript is run by the
+recorder's Chromium, as the released code has it run: `document.`, `[...document.` and `lambda:`. All others raise
+Unscored `unsupported_locator`, as JavaScript does where there is no browser,
+and where it asks for what a stored page does not hold.
 """
 
 from __future__ import annotations
@@ -35,13 +36,16 @@ _QUERY = re.compile(
 _NOT_READ = re.compile(r":(?:hover|active|focus|visited|target|scope|contains)\b|!=")
 """Selectors that a stored page cannot decide, and those that no browser reads."""
 _NOT_STORED = re.compile(
-    r":(?:hover|active|focus|visited|target|contains)\b|content(?:Document|Window)|(?:local|session)Storage|cookie|fetch|XMLHttpRequest"
-    r"|getComputedStyle|getBoundingClientRect|\.(?:offset|client|scroll)[A-Z]|await\b|import\b|\bset(?:Timeout|Interval)\b"
+    r":(?:hover|active|focus|visited|target|contains)\b|content(?:Document|Window)|(?:local|session)Storage"
+    r"|cookie|fetch|XMLHttpRequest|getComputedStyle|getBoundingClientRect|\.(?:offset|client|scroll)[A-Z]"
+    r"|await\b|import\b|\bset(?:Timeout|Interval)\b"
 )
 """Frames, sizes, requests and times: what they give on a stored page says nothing of the page that was left."""
 _RESTORE = """() => {
-    for (const field of document.querySelectorAll("[input_value]")) if ("value" in field) field.value = field.getAttribute("input_value");
-    for (const box of document.querySelectorAll("input[input_checked]")) box.checked = box.getAttribute("input_checked") === "true";
+    for (const field of document.querySelectorAll("[input_value]"))
+        if ("value" in field) field.value = field.getAttribute("input_value");
+    for (const box of document.querySelectorAll("input[input_checked]"))
+        box.checked = box.getAttribute("input_checked") === "true";
     for (const option of document.querySelectorAll("option[option_selected]"))
         if (option.getAttribute("option_selected") !== "false") option.selected = true;
 }"""
@@ -61,7 +65,8 @@ class StoredPage:
 
     @cached_property
     def tree(self) -> lxml_html.HtmlElement | None:
-        """The parsed page; None for a page without an element. Raises Unscored `no_state` for a page that is too large."""
+        """The parsed page; None for a page without an element.
+        Raises Unscored `no_state` for a page that is too large."""
         from lxml import etree, html
 
         self.check_size()
@@ -83,7 +88,8 @@ class StoredPage:
             raise Unscored("no_state", f"the page at {self.address:.60} is too large")
 
     def evaluate(self, code: str) -> Any:
-        """The value of an expression of JavaScript, or FAILED. Raises Unscored. Needs a browser and the extra `record`."""
+        """The value of an expression of JavaScript, or FAILED. Raises Unscored.
+        Needs a browser and the extra `record`."""
         if code not in self._values:
             self._values[code] = BROWSER.evaluate(self, code)
         return self._values[code]
@@ -118,7 +124,8 @@ def _add_bodies(table: Any) -> None:
 
 
 def locate(page: StoredPage, locator: str) -> str | None:
-    """The text that a locator finds, as the released code passes it on; None where it says that the page is wrong. Raises Unscored."""
+    """The text that a locator finds, as the released code passes it on;
+    None where it says that the page is wrong. Raises Unscored."""
     if not locator.strip():
         return page.html
     if query := _QUERY.fullmatch(locator):

@@ -23,7 +23,8 @@ CHECK = "check"
 
 
 def recorded_trajectories(steps: Iterable[Step]) -> Iterator[Trajectory]:
-    """Yields the tasks of steps that are in order of task. The verdict `check` says whether the task's conditions hold on its last page."""
+    """Yields the tasks of steps that are in order of task.
+    The verdict `check` says whether the task's conditions hold on its last page."""
     for _, task in groupby(steps, key=lambda step: step.annotation_id):
         yield recorded_trajectory(list(task))
 
@@ -32,7 +33,10 @@ def recorded_trajectory(steps: Sequence[Step]) -> Trajectory:
     """One task from all its steps, in order."""
     last, verdicts, faults = steps[-1], [], [fault for step in steps for fault in step.faults]
     final: FinalState | None = None
-    pages = [TrajectoryStep(_action(step), "", _address(step, faults), step.screenshot) for step in steps]
+    pages = [
+        TrajectoryStep(step.action_text or step.operation.text, "", _address(step, faults), step.screenshot)
+        for step in steps
+    ]
     try:
         if last.recorded is not None:
             final, check = last.recorded.read(FinalState), last.recorded.read(Check)
@@ -54,10 +58,6 @@ def recorded_trajectory(steps: Sequence[Step]) -> Trajectory:
     )
 
 
-def _action(step: Step) -> str:
-    return step.action_text or step.operation.text
-
-
 def _address(step: Step, faults: list[Fault]) -> str | None:
     try:
         state = None if step.recorded is None else step.recorded.read(PageState)
@@ -69,8 +69,8 @@ def _address(step: Step, faults: list[Fault]) -> str | None:
 
 # --- labels by construction ---
 
-# Trajectories that are wrong because of what was done to a right one say how well a judge spots such damage, no more. Every rule leaves out
-# the pages after the altered action, as they were never seen.
+# Trajectories that are wrong because of what was done to a right one say how well a judge spots such damage, no more.
+# Every rule leaves out the pages after the altered action, as they were never seen.
 
 CONSTRUCTED = "constructed"
 """The name of labels by construction, among verdicts and in reports."""
@@ -81,19 +81,20 @@ _TARGET = re.compile(r"(?P<target>.*\S)(?P<after> *-> *(?:CLICK|TYPE|SELECT|HOVE
 
 
 def constructed_trajectories(trajectories: Sequence[Trajectory], seed: int = 0) -> Iterator[Trajectory]:
-    """Yields each right trajectory with a constructed label, then its damaged copies, one by each rule of DAMAGES that can be applied.
+    """Yields each right trajectory with a constructed label, then its damaged copies,
+    one by each rule of DAMAGES that can be applied.
 
     Right is a trajectory of which no verdict says otherwise. A rule that would change nothing is left out.
     Choices depend on the trajectory's id and the seed, never on the order of the trajectories.
     """
-    for one in trajectories:
-        if one.faults or any(verdict.success is False for verdict in one.verdicts):
+    for trajectory in trajectories:
+        if trajectory.faults or any(verdict.success is False for verdict in trajectory.verdicts):
             continue
-        yield _labelled(one, one.id, True, "")
+        yield _labelled(trajectory, trajectory.id, True, "")
         for name, rule in DAMAGES.items():
-            damaged = rule(one, trajectories, random.Random(f"{seed} {name} {one.id}"))
+            damaged = rule(trajectory, trajectories, random.Random(f"{seed} {name} {trajectory.id}"))
             if damaged is not None:
-                yield _labelled(damaged, f"{one.id}~{name}", False, name)
+                yield _labelled(damaged, f"{trajectory.id}~{name}", False, name)
 
 
 def _labelled(trajectory: Trajectory, name: str, success: bool, rule: str) -> Trajectory:
@@ -101,54 +102,54 @@ def _labelled(trajectory: Trajectory, name: str, success: bool, rule: str) -> Tr
     return replace(trajectory, id=name, constructed=rule or "none", verdicts=(verdict,))
 
 
-def _cut(one: Trajectory, others: Sequence[Trajectory], draw: random.Random) -> Trajectory | None:
+def _cut(trajectory: Trajectory, others: Sequence[Trajectory], draw: random.Random) -> Trajectory | None:
     """Ends before the last action, without an answer."""
-    last = _last_action(one)
-    return replace(one, steps=_until(one, last, ""), answer=None) if last is not None else None
+    last = _last_action(trajectory)
+    return replace(trajectory, steps=_until(trajectory, last, ""), answer=None) if last is not None else None
 
 
-def _target_exchanged(one: Trajectory, others: Sequence[Trajectory], draw: random.Random) -> Trajectory | None:
+def _target_exchanged(trajectory: Trajectory, others: Sequence[Trajectory], draw: random.Random) -> Trajectory | None:
     """Does the last action on the element of another action."""
-    last = _last_action(one)
-    found = None if last is None else _TARGET.fullmatch(one.steps[last].action)
-    if last is None or found is None:
+    last = _last_action(trajectory)
+    match = None if last is None else _TARGET.fullmatch(trajectory.steps[last].action)
+    if last is None or match is None:
         return None
-    targets = {named["target"] for t in (one, *others) for a in t.actions if (named := _TARGET.fullmatch(a))}
-    choices = sorted(targets - {found["target"]})
+    targets = {named["target"] for t in (trajectory, *others) for a in t.actions if (named := _TARGET.fullmatch(a))}
+    choices = sorted(targets - {match["target"]})
     if not choices:
         return None
-    return replace(one, steps=_until(one, last, draw.choice(choices) + found["after"]), answer=None)
+    return replace(trajectory, steps=_until(trajectory, last, draw.choice(choices) + match["after"]), answer=None)
 
 
-def _value_exchanged(one: Trajectory, others: Sequence[Trajectory], draw: random.Random) -> Trajectory | None:
+def _value_exchanged(trajectory: Trajectory, others: Sequence[Trajectory], draw: random.Random) -> Trajectory | None:
     """Types or selects another text at the last action that has one."""
-    places = [(i, found) for i, step in enumerate(one.steps) if (found := _VALUE.fullmatch(step.action))]
+    places = [(i, match) for i, step in enumerate(trajectory.steps) if (match := _VALUE.fullmatch(step.action))]
     if not places:
         return None
-    place, found = places[-1]
-    values = {named["value"] for t in (one, *others) for a in t.actions if (named := _VALUE.fullmatch(a))}
-    choices = sorted(value for value in values if value.casefold() != found["value"].casefold())
+    place, match = places[-1]
+    values = {named["value"] for t in (trajectory, *others) for a in t.actions if (named := _VALUE.fullmatch(a))}
+    choices = sorted(value for value in values if value.casefold() != match["value"].casefold())
     if not choices:
         return None
-    return replace(one, steps=_until(one, place, found["before"] + draw.choice(choices)), answer=None)
+    return replace(trajectory, steps=_until(trajectory, place, match["before"] + draw.choice(choices)), answer=None)
 
 
-def _other_task(one: Trajectory, others: Sequence[Trajectory], draw: random.Random) -> Trajectory | None:
+def _other_task(trajectory: Trajectory, others: Sequence[Trajectory], draw: random.Random) -> Trajectory | None:
     """Does what another task asks for, with its pages and its answer."""
-    choices = sorted((t for t in others if t.task != one.task and t.steps), key=lambda t: t.id)
+    choices = sorted((t for t in others if t.task != trajectory.task and t.steps), key=lambda t: t.id)
     if not choices:
         return None
     other = draw.choice(choices)
-    return replace(one, steps=other.steps, answer=other.answer)
+    return replace(trajectory, steps=other.steps, answer=other.answer)
 
 
-def _last_action(one: Trajectory) -> int | None:
-    return max((i for i, step in enumerate(one.steps) if step.action), default=None)
+def _last_action(trajectory: Trajectory) -> int | None:
+    return max((i for i, step in enumerate(trajectory.steps) if step.action), default=None)
 
 
-def _until(one: Trajectory, place: int, action: str) -> tuple[TrajectoryStep, ...]:
+def _until(trajectory: Trajectory, place: int, action: str) -> tuple[TrajectoryStep, ...]:
     """The steps up to this place, where another action, or none, is done."""
-    return (*one.steps[:place], replace(one.steps[place], action=action, thought="", reply=""))
+    return (*trajectory.steps[:place], replace(trajectory.steps[place], action=action, thought="", reply=""))
 
 
 DAMAGES: Mapping[str, Callable[[Trajectory, Sequence[Trajectory], random.Random], Trajectory | None]] = {
@@ -157,7 +158,8 @@ DAMAGES: Mapping[str, Callable[[Trajectory, Sequence[Trajectory], random.Random]
     "value_exchanged": _value_exchanged,
     "other_task": _other_task,
 }
-"""Rule -> its function from a right trajectory, all trajectories and a source of chance; None where it cannot be applied."""
+"""Rule -> its function from a right trajectory, all trajectories and a source of chance;
+None where it cannot be applied."""
 
 
 # --- what a model would have done, up to its first step that is not as recorded ---
@@ -170,32 +172,32 @@ DETAILS = {True: "as recorded", False: "a step is not as recorded", None: "a ste
 def run_trajectories(run: Path) -> Iterator[Trajectory]:
     """Yields a trajectory for each task whose steps are all scored.
 
-    After the first wrong step nobody knows what would have come, so the pages end there. Raises InputError for a run of other rows than
-    its data set has now, and for one without scores.
+    After the first wrong step nobody knows what would have come, so the pages end there. Raises InputError for a run of
+    other rows than its data set has now, and for one without scores.
     """
-    settings, known, scores = read_manifest(run).settings, RunFolder(run).load(), read_steps(run)
+    settings, predictions, scores = read_manifest(run).settings, RunFolder(run).load(), read_steps(run)
     split = open_split(settings["dataset"], settings["split"], limit=settings.get("limit"), tasks=settings.get("tasks"))
     if split.fingerprint != settings["dataset_fingerprint"]:
         raise InputError("source", sentence=f"{settings['dataset']} has other rows than {run} was run on")
     right = {key: None if row.outcome == LEFT_OUT else row.success == 1.0 for key, row in scores.items()}
     for _, task in groupby(split.steps(), key=lambda step: step.annotation_id):
         steps = list(task)
-        if all(step.key in right and step.key in known for step in steps):
-            yield _run_trajectory(steps, known, right, str(settings["model"]))
+        if all(step.key in right and step.key in predictions for step in steps):
+            yield _run_trajectory(steps, predictions, right, str(settings["model"]))
 
 
 def _run_trajectory(
-    steps: Sequence[Step], known: Mapping[StepKey, Prediction], right: Mapping[StepKey, bool | None], agent: str
+    steps: Sequence[Step], predictions: Mapping[StepKey, Prediction], right: Mapping[StepKey, bool | None], agent: str
 ) -> Trajectory:
     (recorded,) = recorded_trajectories(steps)
     pages: list[TrajectoryStep] = []
     for step, page in zip(steps, recorded.steps, strict=False):
-        pages.append(replace(page, action=_predicted_action(known[step.key])))
+        pages.append(replace(page, action=_predicted_action(predictions[step.key])))
         if right[step.key] is False:
             break
-    found = {right[step.key] for step in steps}
+    scores = {right[step.key] for step in steps}
     # nobody knows of a step that the protocol leaves out
-    success = False if False in found else None if None in found else True
+    success = False if False in scores else None if None in scores else True
     # the page to which the last action leads is known for the recorded one alone
     pages += recorded.steps[len(steps) :] if success else ()
     verdict = Verdict(RULE, success, "constructed", DETAILS[success])

@@ -56,12 +56,12 @@ class Rewards:
         header = ("rules", "tasks", "scored", "successes", "rate of scored", "of all", "not scored")
         rows = []
         for name, rewards in self.by_rules.items():
-            scores = [one.score for one in rewards if one.score is not None]
-            missing = Counter(one.unscored for one in rewards if one.unscored)
-            told = ", ".join(f"{reason} {n}" for reason, n in sorted(missing.items())) or "-"
+            scores = [result.score for result in rewards if result.score is not None]
+            missing = Counter(result.unscored for result in rewards if result.unscored)
+            unscored = ", ".join(f"{reason} {n}" for reason, n in sorted(missing.items())) or "-"
             done = int(sum(scores))
             rows.append(
-                (name, len(rewards), len(scores), done, _rate(done, len(scores)), _rate(done, len(rewards)), told)
+                (name, len(rewards), len(scores), done, _rate(done, len(scores)), _rate(done, len(rewards)), unscored)
             )
         return Table(header=header, rows=rows)
 
@@ -70,27 +70,31 @@ class Rewards:
         """One line for each task whose score depends on the rule set."""
         lines = []
         for of_task in zip(*self.by_rules.values(), strict=True):
-            if len({one.score for one in of_task}) > 1:
-                said = ", ".join(
-                    f"{one.rules} {one.unscored if one.score is None else int(one.score)}" for one in of_task
+            if len({result.score for result in of_task}) > 1:
+                scores = ", ".join(
+                    f"{result.rules} {result.unscored if result.score is None else int(result.score)}"
+                    for result in of_task
                 )
-                lines.append(f"task {of_task[0].task_id}: {said}")
+                lines.append(f"task {of_task[0].task_id}: {scores}")
         return lines
 
     @property
     def failed(self) -> int:
         """Tasks of which a call failed."""
-        return sum(any(part.unscored == "call_failed" for part in one.parts) for one in self.by_rules["visualwebarena"])
+        return sum(
+            any(part.unscored == "call_failed" for part in result.parts) for result in self.by_rules["visualwebarena"]
+        )
 
     def lines(self) -> Iterator[str]:
         """Yields the JSON of each task under each rule set."""
         for of_task in zip(*self.by_rules.values(), strict=True):
-            for one in of_task:
+            for result in of_task:
                 parts = [
-                    {"evaluator": p.evaluator, "score": p.score, **({"unscored": p.unscored, "detail": p.detail} if p.unscored else {})}
-                    for p in one.parts
-                ]  # fmt: skip
-                row = {"task_id": one.task_id, "rules": one.rules, "score": one.score, "parts": parts}
+                    {"evaluator": part.evaluator, "score": part.score}
+                    | ({"unscored": part.unscored, "detail": part.detail} if part.unscored else {})
+                    for part in result.parts
+                ]
+                row = {"task_id": result.task_id, "rules": result.rules, "score": result.score, "parts": parts}
                 yield redact(json.dumps(row, ensure_ascii=False))
 
 
@@ -104,15 +108,15 @@ def reward_files(
 ) -> Rewards:
     """Scores the tasks of a task file under every rule set.
 
-    `answers`: JSONL with `task_id` and `answer`, and perhaps `address`. `states`: a folder with `TASK_ID/state.json`. `sites`: name ->
-    address, which replaces `__NAME__` in the task file. Raises InputError.
+    `answers`: JSONL with `task_id` and `answer`, and perhaps `address`. `states`: a folder with `TASK_ID/state.json`.
+    `sites`: name -> address, which replaces `__NAME__` in the task file. Raises InputError.
     """
     tasks = list(read_tasks("config", config, sites))
-    said = _answers(answers, {str(task.task_id) for task in tasks})
+    lines = _answers(answers, {str(task.task_id) for task in tasks})
     with _asking(model) as about, ThreadPoolExecutor(WORKERS) as pool:
 
         def score(task: RewardTask) -> list[TaskReward]:
-            line = said.get(str(task.task_id))
+            line = lines.get(str(task.task_id))
             state = _state(task, line, states, config.parent)
             answer = None if line is None or line.answer is None else str(line.answer)
             # a reply is shared by the rule sets
@@ -120,32 +124,33 @@ def reward_files(
             return [reward(rules, task, answer, state, ask) for rules in RULES.values()]
 
         try:
-            found = list(pool.map(score, tasks))
+            rewards = list(pool.map(score, tasks))
         finally:
             BROWSER.close()
-    return Rewards({name: [of_task[i] for of_task in found] for i, name in enumerate(RULES)})
+    return Rewards({name: [of_task[i] for of_task in rewards] for i, name in enumerate(RULES)})
 
 
 def reasons(rewards: Rewards) -> dict[str, str]:
     """The meaning of each reason for which a task has no score."""
-    found = {part.unscored for of_rules in rewards.by_rules.values() for one in of_rules for part in one.parts}
-    return {name: meaning for name, meaning in REASONS.items() if name in found}
+    unscored = {part.unscored for of_rules in rewards.by_rules.values() for result in of_rules for part in result.parts}
+    return {name: meaning for name, meaning in REASONS.items() if name in unscored}
 
 
 def _answers(path: Path, tasks: set[str]) -> dict[str, _AnswerLine]:
     """Reads answers by task. Raises InputError, also for two of one task, and where no task has one."""
-    found: dict[str, _AnswerLine] = {}
+    answers: dict[str, _AnswerLine] = {}
     for line, where in read_rows("answers", path, _AnswerLine):
-        if str(line.task_id) in found:
+        if str(line.task_id) in answers:
             raise InputError("answers", "one answer a task", f"another of task {line.task_id} in {where}")
-        found[str(line.task_id)] = line
-    if not tasks & found.keys():
+        answers[str(line.task_id)] = line
+    if not tasks & answers.keys():
         raise InputError("answers", "answers to tasks of the task file", f"none in {path}")
-    return found
+    return answers
 
 
 def _state(task: RewardTask, line: _AnswerLine | None, states: Path | None, references: Path) -> TaskState | None:
-    """The stored state, or what the line of answers says of it; None for neither. Raises InputError for `states` that is no folder."""
+    """The stored state, or what the line of answers says of it; None for neither.
+    Raises InputError for `states` that is no folder."""
     name, state = str(task.task_id), None
     if states is not None:
         if not states.is_dir():
@@ -174,7 +179,8 @@ def _rate(part: int, whole: int) -> str:
 
 @contextmanager
 def _asking(model: Model | None) -> Iterator[Callable[[str], Ask] | None]:
-    """Yields task -> the function that asks the model about it, for any thread: the model lives in a loop of its own."""
+    """Yields task -> the function that asks the model about it, for any thread:
+    the model lives in a loop of its own."""
     if model is None:
         yield None
         return
@@ -186,14 +192,14 @@ def _asking(model: Model | None) -> Iterator[Callable[[str], Ask] | None]:
         return asyncio.run_coroutine_threadsafe(work, loop).result()
 
     def about(task_id: str) -> Ask:
-        known: dict[tuple[tuple[str, str | None], ...], str] = {}
+        replies: dict[tuple[tuple[str, str | None], ...], str] = {}
 
         def ask(messages: tuple[Message, ...]) -> str:
-            key = tuple((one.text, one.picture.key if one.picture else None) for one in messages)
-            if key not in known:
-                request = Request(messages, StepKey(task_id, "reward"), group=0, turn=len(known) + 1)
-                known[key] = wait(model.complete(request)).text
-            return known[key]
+            key = tuple((message.text, message.picture.key if message.picture else None) for message in messages)
+            if key not in replies:
+                request = Request(messages, StepKey(task_id, "reward"), group=0, turn=len(replies) + 1)
+                replies[key] = wait(model.complete(request)).text
+            return replies[key]
 
         return ask
 
@@ -209,7 +215,7 @@ def _asking(model: Model | None) -> Iterator[Callable[[str], Ask] | None]:
 # --- one task ---
 
 LONGEST_DETAIL = 300
-"""Characters."""
+"""Most characters of a detail."""
 
 
 class Evaluation(msgspec.Struct, frozen=True):
@@ -240,7 +246,7 @@ class Part:
     score: float | None
     """1.0 or 0.0; None where it could not be scored."""
     unscored: str | None = None
-    """One of `unscored.REASONS`."""
+    """One of `answer_rules.REASONS`."""
     detail: str = ""
 
 
@@ -271,27 +277,36 @@ def reward(
 ) -> TaskReward:
     """Scores one finished task.
 
-    `answer`: the final response, empty for an agent that stopped without one; None where it is not known. `state`: the state after the
-    last action. `ask`: a model, for parts that need one. Raises only what must stop the run, such as a spent budget.
+    `answer`: the final response, empty for an agent that stopped without one; None where it is not known. `state`: the
+    state after the last action. `ask`: a model, for parts that need one.
+    Raises only what must stop the run, such as a spent budget.
     """
     ask, wanted = ask or _no_model, task.eval
 
     def address() -> str:
-        found = _there(state).address
-        if found is None:
+        url = _state_or_raise(state).address
+        if url is None:
             raise Unscored("no_state", "the last page's address is not known")
-        return found
+        return url
 
     evaluators: dict[str, Callable[[], float]] = {
         "string_match": lambda: rules.string_match(
-            _known(answer), _given("reference_answers", wanted.reference_answers), task.intent, wanted.string_note or "", ask
+            _answer_or_raise(answer),
+            _field_or_raise("reference_answers", wanted.reference_answers),
+            task.intent,
+            wanted.string_note or "",
+            ask,
         ),
-        "url_match": lambda: rules.url_match(address(), _given("reference_url", wanted.reference_url), wanted.url_note),
-        "program_html": lambda: rules.program_html(_there(state), _given("program_html", wanted.program_html), ask),
+        "url_match": lambda: rules.url_match(
+            address(), _field_or_raise("reference_url", wanted.reference_url), wanted.url_note
+        ),
+        "program_html": lambda: rules.program_html(
+            _state_or_raise(state), _field_or_raise("program_html", wanted.program_html), ask
+        ),
         "page_image_query": lambda: rules.page_image_query(
-            _there(state), _given("page_image_query", wanted.page_image_query), ask
+            _state_or_raise(state), _field_or_raise("page_image_query", wanted.page_image_query), ask
         ),
-    }  # fmt: skip
+    }
     parts = [_part(name, evaluators.get(name) if name in rules.evaluators else None) for name in wanted.eval_types]
     return TaskReward(str(task.task_id), rules.name, tuple(parts))
 
@@ -341,13 +356,13 @@ def _no_model(messages: Sequence[Any]) -> str:
     raise Unscored("no_model", "a model has to judge it, and none is given")
 
 
-def _known(answer: str | None) -> str:
+def _answer_or_raise(answer: str | None) -> str:
     if answer is None:
         raise Unscored("no_answer", "there is none for this task")
     return answer
 
 
-def _there(state: TaskState | None) -> TaskState:
+def _state_or_raise(state: TaskState | None) -> TaskState:
     if state is None:
         raise Unscored("no_state", "there is none for this task")
     if state.fault is not None:
@@ -355,7 +370,7 @@ def _there(state: TaskState | None) -> TaskState:
     return state
 
 
-def _given(name: str, value: Any) -> Any:
+def _field_or_raise(name: str, value: Any) -> Any:
     if value is None:
         raise Unscored("bad_task", f"expected {name} in the task, got none")
     return value

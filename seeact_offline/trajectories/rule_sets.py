@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -121,12 +122,13 @@ class RuleSet:
         return getattr(self, name)  # type: ignore[no-any-return]
 
     def string_match(self, answer: str, references: Mapping[str, Any], intent: str, note: str, ask: Ask) -> float:
-        """The product of all rules on an answer, in the order of the task file. `note`: the reason of an unachievable task.
+        """The product of all rules on an answer, in the order of the task file.
+        `note`: the reason of an unachievable task.
 
         Raises Unscored, and what `ask` raises.
         """
-        score, said = 1.0, self.clean(answer)
-        compared: str | int = said
+        score, text = 1.0, self.clean(answer)
+        compared: str | int = text
         for name, value in references.items():
             if name not in self.answer_rules:
                 raise Unscored("unsupported_evaluator", f"{self.name} has no {name}")
@@ -140,12 +142,12 @@ class RuleSet:
                 number = whole_number(answer) if name == "required_values" and self.has_slips else None
                 compared = compared if number is None else number
             else:
-                score *= self[name](said, _listed(value))
+                score *= self[name](text, _listed(value))
         return score
 
-    def _fuzzy(self, score: float, said: str | int, value: object, intent: str, note: str, ask: Ask) -> float:
+    def _fuzzy(self, score: float, compared: str | int, value: object, intent: str, note: str, ask: Ask) -> float:
         """The score after a fuzzy match, which for an unachievable task may be an exact one."""
-        answer = str(said)
+        answer = str(compared)
         if value != NOT_ACHIEVABLE:
             for reference in _listed(value):
                 score = score and score * self.fuzzy_match(answer, reference, intent, ask)
@@ -158,11 +160,12 @@ class RuleSet:
         return score and score * (exact or self.ua_match(answer, note, intent, ask))
 
     def program_html(self, state: TaskState, targets: Sequence[Mapping[str, Any]], ask: Ask) -> float:
-        """The product over all targets of what their locators find on stored pages. Raises Unscored, and what `ask` raises."""
-        return product([lambda target=target: self._target(state, target, ask) for target in targets])  # type: ignore[misc]
+        """The product over all targets of what their locators find on stored pages.
+        Raises Unscored, and what `ask` raises."""
+        return product([partial(self._target, state, target, ask) for target in targets])
 
-    def _target(self, state: TaskState, given: Mapping[str, Any], ask: Ask) -> float:
-        target = _typed(given, Target)
+    def _target(self, state: TaskState, fields: Mapping[str, Any], ask: Ask) -> float:
+        target = _typed(fields, Target)
         required = target.required_contents
         rule = next((rule for rule in self.page_rules if rule in required), None)
         if rule is None:
@@ -170,10 +173,10 @@ class RuleSet:
         # the released code acts on the page before it evaluates an expression, never before other locators
         if target.prep_actions and target.locator.startswith(EXPRESSIONS):
             raise Unscored("unsupported_locator", "the task acts on the page before it looks")
-        found = locate(state.page(target.url), target.locator)
-        if found is None:
+        text = locate(state.page(target.url), target.locator)
+        if text is None:
             return 0.0
-        content, value = unescape_html(found) if self.unescapes_pages else found, required[rule]
+        content, value = unescape_html(text) if self.unescapes_pages else text, required[rule]
         if rule == "exact_match":
             return self.exact_match(content, checked_text(value))
         if rule == "fuzzy_match":
@@ -183,7 +186,7 @@ class RuleSet:
         wanted = _listed(value)
         if rule == "must_include":
             return self.page_includes(content, wanted)
-        if rule == "must_exclude" and any(OR in one for one in wanted):
+        if rule == "must_exclude" and any(OR in entry for entry in wanted):
             # the released code stops at it, on pages alone
             raise Unscored("bad_task", f"expected must_exclude without{OR}, got {value!r:.60}")
         if rule == "required_values" and self.clean(content) != content.lower():
@@ -192,9 +195,10 @@ class RuleSet:
         return self[rule](content, wanted)
 
     def page_image_query(self, state: TaskState, queries: Sequence[Mapping[str, Any]], ask: Ask) -> float:
-        """Scores queries about the pictures of stored pages. A page without a picture fails. Raises Unscored, and what `ask` raises."""
+        """Scores queries about the pictures of stored pages. A page without a picture fails.
+        Raises Unscored, and what `ask` raises."""
         scores: list[float] = []
-        for query in (_typed(one, PictureQuery) for one in queries):
+        for query in (_typed(fields, PictureQuery) for fields in queries):
             pictures = _pictures(state, query)
             if not pictures:
                 return 0.0
@@ -205,7 +209,8 @@ class RuleSet:
 
 
 def product(parts: Sequence[Callable[[], float]]) -> float:
-    """The product of parts: 0 if any is 0, whatever the others. Raises the first part's Unscored where the others leave it open."""
+    """The product of parts: 0 if any is 0, whatever the others.
+    Raises the first part's Unscored where the others leave it open."""
     problem: Unscored | None = None
     for part in parts:
         try:
@@ -239,24 +244,25 @@ def _picture_query(state: TaskState, query: PictureQuery, pictures: Sequence[byt
         except RowError as error:
             raise Unscored("missing_picture", error.detail) from None
 
-    passes = [answers_question(pictures, one.question, one.answer, about) for one in query.eval_vqa]
+    passes = [answers_question(pictures, question.question, question.answer, about) for question in query.eval_vqa]
     if query.eval_fuzzy_image_match is not None:
-        wanted = [state.picture(one) for one in query.eval_fuzzy_image_match.split(OR)]
-        pairs = [(one, other) for other in wanted for one in pictures]
-        passes.append(float(any(is_similar(one, other, query.ssim_threshold) for one, other in pairs)))
+        wanted = [state.picture(source) for source in query.eval_fuzzy_image_match.split(OR)]
+        pairs = [(picture, other) for other in wanted for picture in pictures]
+        passes.append(float(any(is_similar(picture, other, query.ssim_threshold) for picture, other in pairs)))
     return float(all(passes))
 
 
 def _listed(value: Any) -> Sequence[str]:
-    """References that a task file gives as a list. Raises Unscored `bad_task`, also for a text, at which the released code stops."""
+    """References that a task file gives as a list.
+    Raises Unscored `bad_task`, also for a text, at which the released code stops."""
     if isinstance(value, str):
         raise Unscored("bad_task", f"expected a list of texts, got {value!r:.60}")
     return entries(value)
 
 
-def _typed(given: Mapping[str, Any], kind: type[T]) -> T:
+def _typed(fields: Mapping[str, Any], kind: type[T]) -> T:
     try:
-        return typed(given, kind)
+        return typed(fields, kind)
     except FormatError as error:
         raise Unscored("bad_task", str(error)) from None
 

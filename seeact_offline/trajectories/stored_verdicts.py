@@ -1,8 +1,8 @@
-"""Verdicts that other programs have stored: Online-Mind2Web's results of automatic judges and people's labels, and AgentRewardBench's
-judgments. Each is read by the rules of the program that wrote it.
+"""Verdicts that other programs have stored: Online-Mind2Web's results of automatic judges and people's labels, and
+AgentRewardBench's judgments. Each is read by the rules of the program that wrote it.
 
-Sources: OSU-NLP-Group/Online-Mind2Web ccdeb0d, src/run.py, and its data/evaluation_results; McGill-NLP/agent-reward-bench 66d795f,
-scripts/run_judge.py, scripts/score_judgments.py and agent_reward_bench/judge.
+Sources: OSU-NLP-Group/Online-Mind2Web ccdeb0d, src/run.py, and its data/evaluation_results;
+McGill-NLP/agent-reward-bench 66d795f, scripts/run_judge.py, scripts/score_judgments.py and agent_reward_bench/judge.
 """
 
 from __future__ import annotations
@@ -75,12 +75,12 @@ def results_row(line: str, path: Path) -> StoredVerdict:
 
     Judge and model are in the name of the file, and the agent is the name of its folder.
     """
-    found = _RESULTS_NAME.fullmatch(path.name)
+    match = _RESULTS_NAME.fullmatch(path.name)
     row = decoded(line, _Result)
     label = row.predicted_label
     if label not in (0, 1, None):
         raise FormatError("predicted_label to be 0 or 1", str(label)[:40])
-    judge, model = (found["judge"], found["model"]) if found else ("", "")
+    judge, model = (match["judge"], match["model"]) if match else ("", "")
     reply = row.evaluation_details.response or ""
     return StoredVerdict(
         row.task_id, path.resolve().parent.name, judge, model, None if label is None else bool(label), reply
@@ -88,7 +88,8 @@ def results_row(line: str, path: Path) -> StoredVerdict:
 
 
 def people_rows(text: str) -> Iterator[StoredVerdict]:
-    """People's labels, of a list with an entry a task, whose names ending in PERSON begin with an agent's. Raises FormatError."""
+    """People's labels, of a list with an entry a task, whose names ending in PERSON begin with an agent's.
+    Raises FormatError."""
     for number, entry in enumerate(read_json(text)):
         task = entry.get("task_id") if isinstance(entry, dict) else None
         if not isinstance(task, str) or not task:
@@ -141,7 +142,8 @@ FUNCTIONAL = "functional"
 
 
 def judgment_rows(folder: Path) -> list[StoredVerdict]:
-    """The verdicts of a folder of judgments, `BENCHMARK/AGENT/JUDGE/TASK.json`, in order of path; a file that cannot be read has none."""
+    """The verdicts of a folder of judgments, `BENCHMARK/AGENT/JUDGE/TASK.json`, in order of path;
+    a file that cannot be read has none."""
     rows = list(_judgments(folder))
     # a failed call does not name its model
     models = {row.judge: row.model for row in rows if row.model}
@@ -158,18 +160,18 @@ def _judgments(folder: Path) -> Iterator[StoredVerdict]:
             continue
         if file.error is not None:
             task = task.removesuffix("_error")
-        known = StoredVerdict(
+        stored = StoredVerdict(
             task, agent, judge, file.judge_model_name or "", None, failed=file.error or "", benchmark=benchmark
         )
         if judge == FUNCTIONAL:
             summary = file.trajectory_info.summary_info if file.trajectory_info else None
             reward = summary.cum_reward if summary else None
-            yield known._replace(verdict=None if reward is None else reward > 0.5, model="")
+            yield stored._replace(verdict=None if reward is None else reward > 0.5, model="")
             continue
         response = file.response or _Response()
         reply = (response.choices[0].message.content or "") if response.choices else ""
         usage = response.usage or _Usage()
-        yield known._replace(
+        yield stored._replace(
             verdict=judgment_verdict(reply, judge), reply=reply,
             prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens,
         )  # fmt: skip
@@ -188,8 +190,9 @@ def is_judgments(folder: Path) -> bool:
 
 
 def judgment_verdict(reply: str, judge: str) -> bool | None:
-    """The verdict of a stored reply: of `aer` and `aerv` the word behind the last line's `Status:`, of `nnetnav` a reward of ENOUGH or more
-    behind the first `Reward:`, of others the word inside of `<success>`, or else as WebJudge's is read."""
+    """The verdict of a stored reply: of `aer` and `aerv` the word behind the last line's `Status:`, of `nnetnav` a
+    reward of ENOUGH or more behind the first `Reward:`, of others the word inside of `<success>`,
+    or else as WebJudge's is read."""
     if judge == "nnetnav":
         reward = reply.partition("Reward:")[2].strip()
         return int(reward) >= ENOUGH if reward.isascii() and reward.isdecimal() and len(reward) < 10 else None
@@ -204,7 +207,7 @@ def judgment_verdict(reply: str, judge: str) -> bool | None:
 
 def stored_rows(path: Path, argument: str) -> Iterable[StoredVerdict] | None:
     """The verdicts of a folder of one of these programs; None for another folder. Raises InputError."""
-    results = [one for one in find(path, "*.json") if one.name.endswith(RESULTS.removeprefix("*"))]
+    results = [file for file in find(path, "*.json") if file.name.endswith(RESULTS.removeprefix("*"))]
     if results:
         return _results(results, argument)
     return judgment_rows(path) if is_judgments(path) else None

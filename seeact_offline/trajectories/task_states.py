@@ -1,7 +1,8 @@
 """The state in which an agent left a task: address, pages and pictures, stored in a folder a task.
 
-`DIR/TASK_ID/state.json`: `{"address": URL, "html": FILE, "pages": {URL: FILE}, "pictures": {SRC: FILE}}`, each optional; files lie in the
-same folder. `html` is the last page, `pages` are others that the task opens, `pictures` those that pages or the task name.
+`DIR/TASK_ID/state.json`: `{"address": URL, "html": FILE, "pages": {URL: FILE}, "pictures": {SRC: FILE}}`, each
+optional; files lie in the same folder. `html` is the last page, `pages` are others that the task opens, `pictures`
+those that pages or the task name.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class TaskState:
     """Pages that were asked for: all rule sets look at the same."""
 
     def page(self, url: str) -> StoredPage:
-        """The page at a URL, or the last one for `last`. Raises Unscored `no_state`, `missing_page` or `unsupported_address`."""
+        """The page at a URL, or the last one for `last`.
+        Raises Unscored `no_state`, `missing_page` or `unsupported_address`."""
         if url not in self._opened:
             if url == "last":
                 if self.html is None:
@@ -88,18 +90,19 @@ class TaskState:
 
 
 def read_state(folder: Path, references: Path | None = None) -> TaskState | None:
-    """Reads the state in a task's folder; None where there is none. Raises InputError for a file that does not say it."""
+    """Reads the state in a task's folder; None where there is none.
+    Raises InputError for a file that does not say it."""
     path = folder / STATE
     if not path.is_file():
         return None
     try:
-        found = decoded(_bytes(folder, STATE, MAX_CHARACTERS, "no_state"), _StateFile)
-        html = None if found.html is None else _text(folder, found.html)
+        file = decoded(_bytes(folder, STATE, MAX_CHARACTERS, "no_state"), _StateFile)
+        html = None if file.html is None else _text(folder, file.html)
     except FormatError as error:
         raise InputError("states", error.expected, f"{error.got} in {path}") from None
     except Unscored as error:
         raise InputError("states", "files of the same folder", f"{error.detail} in {path}") from None
-    return TaskState(found.address, html, folder, found.pages, found.pictures, references)
+    return TaskState(file.address, html, folder, file.pages, file.pictures, references)
 
 
 def _text(folder: Path, name: str) -> str:

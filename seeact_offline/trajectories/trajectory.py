@@ -27,7 +27,7 @@ class TrajectoryStep:
     reply: str = ""
     """The model's reply as it wrote it; empty where there is none, and where it is no more than `told`."""
     place: Box | None = None
-    """Of what was acted on, in pixels of the screenshot, a point without a size; None where it is not known."""
+    """The box that was acted on, in pixels of the screenshot, a point without a size; None where it is not known."""
 
     @property
     def told(self) -> str:
@@ -65,8 +65,8 @@ class Trajectory:
     """The agent that acted; empty where it is not known."""
     website: str = ""
     constructed: str = ""
-    """The rule by which it was made from a real one (`recorded_tasks.DAMAGES`), `none` for a copy that was only labelled; empty for a
-    real one. Reports name it."""
+    """The rule by which it was made from a real one (`recorded_tasks.DAMAGES`), `none` for a copy that was only
+    labelled; empty for a real one. Reports name it."""
     faults: tuple[Fault, ...] = ()
     """Faults of its files; a trajectory with faults is not judged, but counted."""
 

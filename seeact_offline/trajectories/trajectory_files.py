@@ -1,4 +1,5 @@
-"""Trajectories as files: a folder of `trajectories.jsonl` and `pictures/`, written and read one trajectory at a time."""
+"""Trajectories as files: a folder of `trajectories.jsonl` and `pictures/`,
+written and read one trajectory at a time."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ class _Line(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def write_trajectories(folder: Path, trajectories: Iterable[Trajectory]) -> int:
-    """Writes trajectories to a folder in order, equal pictures once; returns their number. A picture that cannot be read becomes a fault."""
+    """Writes trajectories to a folder in order, equal pictures once; returns their number.
+    A picture that cannot be read becomes a fault."""
     (folder / PICTURES).mkdir(parents=True, exist_ok=True)
 
     def write(draft: Path) -> int:
@@ -66,8 +68,8 @@ def write_trajectories(folder: Path, trajectories: Iterable[Trajectory]) -> int:
 
 
 def read_trajectories(folder: Path) -> Iterator[Trajectory]:
-    """Yields the trajectories of a folder in order, with people's verdicts on them. Raises InputError for a line that is not a trajectory, and
-    for an id that comes twice."""
+    """Yields the trajectories of a folder in order, with people's verdicts on them. Raises InputError for a line that
+    is not a trajectory, and for an id that comes twice."""
     yield from with_people(folder, _lines(folder))
 
 
@@ -173,7 +175,9 @@ def keep_verdict(folder: Path, trajectory: str, judge: str, verdict: bool | None
             kept = {other: line for other, line in _read_people(path).items() if other != key}
             if verdict is not None:
                 kept[key] = PersonVerdict(trajectory, judge, verdict, detail, "person")
-            data = "".join(f"{_person_line(line)}\n" for line in kept.values()).encode()
+            rows = [{**msgspec.to_builtins(line), "source": line.source} for line in kept.values()]
+            # a lone surrogate, which only `json` writes, may be in an id
+            data = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
             write_whole(path, lambda draft: draft.write_bytes(data))
     except Timeout:
         raise InputError("verdict", sentence=f"another program is writing {path}; try again") from None
@@ -184,17 +188,14 @@ def keep_verdict(folder: Path, trajectory: str, judge: str, verdict: bool | None
 def with_people(folder: Path, trajectories: Iterable[Trajectory]) -> Iterator[Trajectory]:
     """Adds people's verdicts, which are kept in the folder, to its trajectories."""
     people: dict[str, list[Verdict]] = {}
-    for one in read_people(folder):
-        people.setdefault(one.trajectory, []).append(Verdict(one.judge, one.verdict, "person", one.detail))
+    for verdict in read_people(folder):
+        people.setdefault(verdict.trajectory, []).append(
+            Verdict(verdict.judge, verdict.verdict, "person", verdict.detail)
+        )
     for trajectory in trajectories:
         yield replace(trajectory, verdicts=(*trajectory.verdicts, *people.get(trajectory.id, ())))
 
 
 def _read_people(path: Path) -> Mapping[_Key, PersonVerdict]:
     rows = read_rows("verdict", path, PersonVerdict) if path.is_file() else ()
-    return {_Key(one.trajectory, one.judge): one for one, _ in rows}
-
-
-def _person_line(one: PersonVerdict) -> str:
-    # a lone surrogate, which only `json` writes, may be in an id
-    return json.dumps({**msgspec.to_builtins(one), "source": one.source})
+    return {_Key(verdict.trajectory, verdict.judge): verdict for verdict, _ in rows}

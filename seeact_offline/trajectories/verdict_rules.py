@@ -1,9 +1,10 @@
 """Reads a judge's reply: the verdict in it, by the rules of the judge that was asked.
 
-The rules of `webvoyager` and `openwebvoyager` are those of the released code (MinorJerry/WebVoyager at 5a78967, evaluation/auto_eval.py,
-and MinorJerry/OpenWebVoyager at e907cef, exploration_feedback.py), which look for one text inside another: UNSUCCESSFUL holds SUCCESS,
-and is a success for them. So are those of `agenttrek` and `autonomouseval` (OSU-NLP-Group/Online-Mind2Web at ccdeb0d, src/utils.py). `strict`
-reads a verdict only where the word stands on its own.
+The rules of `webvoyager` and `openwebvoyager` are those of the released code (MinorJerry/WebVoyager at 5a78967,
+evaluation/auto_eval.py, and MinorJerry/OpenWebVoyager at e907cef, exploration_feedback.py), which look for one text
+inside another: UNSUCCESSFUL holds SUCCESS, and is a success for them. So are those of `agenttrek` and `autonomouseval`
+(OSU-NLP-Group/Online-Mind2Web at ccdeb0d, src/utils.py).
+`strict` reads a verdict only where the word stands on its own.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ _NO_SUCCESS_BEHIND = re.compile(
 )
 """Words behind a success that deny it, but for reasons such as "because it did not stop"."""
 _OTHER_WORDS = re.compile(
-    r"[.;!?]|\(.|\b(?:incomplete|unfinished|pending|unclear|unknown|but|though|although|while|because|since|as|where|when|said|says|show|shows|showed|read|reads)\b"
+    r"[.;!?]|\(.|\b(?:incomplete|unfinished|pending|unclear|unknown|but|though|although|while|because|since|as|where"
+    r"|when|said|says|show|shows|showed|read|reads)\b"
 )
 """Between a status and a success that is another's."""
 _NUMBERED = re.compile(r"\s{0,8}[*_]{0,2}[0-9]{1,3}[.):][*_]{0,2}(?![0-9])")
@@ -43,12 +45,14 @@ _BULLET = re.compile(r"\s{0,8}[-*•–]\s")
 _DECORATION = " \t\r*_`\"'“”‘’()[]{}<>#>~|-–—"
 """Characters around a verdict that say nothing."""
 _ENDS = re.compile(r"[\n.:;!]|(?<=\?)")
-"""Ends of a part in which a verdict can stand alone: a line, a sentence, a heading before a colon. A question keeps its mark."""
+"""Ends of a part in which a verdict can stand alone: a line, a sentence, a heading before a colon.
+A question keeps its mark."""
 _ALTERNATIVE = re.compile(r"[\s*_`\"']*(?:/|or\b)", re.IGNORECASE)
 _CLAUSE_ENDS = re.compile(r"[,(–—]|\s-|\b(?:because|since|as|and|but|although)\b", re.IGNORECASE)
 """Ends of the words behind a verdict that can deny it; reasons follow."""
 _UNSURE = re.compile(
-    r"\b(?:not|no|never|nor|neither|cannot|without|unless|if|whether|either|or|impossible|unable|(?:far|short|lack)\s{1,4}(?:from|of))\b"
+    r"\b(?:not|no|never|nor|neither|cannot|without|unless|if|whether|either|or|impossible|unable"
+    r"|(?:far|short|lack)\s{1,4}(?:from|of))\b"
     r"|n['’]t\b",
     re.IGNORECASE,
 )
@@ -73,11 +77,13 @@ _DENIED = re.compile(
     rf"|\b(?:task(?:\s(?:has|is|was))?|(?:it|this|that)\s(?:is|was))\s{_FAILURE}(?=\s{{0,4}}(?:[.!,;\n]|\Z))",
     re.IGNORECASE,
 )
-"""A success that is said to be none or one in part, or a failure in a sentence. A verdict behind it is another matter."""
+"""A success that is said to be none or one in part, or a failure in a sentence.
+A verdict behind it is another matter."""
 
 
 def read_verdict(text: str | None, judge: str) -> bool | None:
-    """Reads the verdict of a reply without its thoughts by a judge's rules: True for success, None where the reply holds no verdict.
+    """Reads the verdict of a reply without its thoughts by a judge's rules: True for success,
+    None where the reply holds no verdict.
 
     `text`: None for a reply without a text, which counts as an empty one. Raises InputError for an unknown judge.
 
@@ -98,7 +104,8 @@ def _webvoyager(text: str) -> bool | None:
 
 
 def _strict(text: str) -> bool | None:
-    """A part of the reply that is nothing but the verdict counts; without one, all mentions must agree, none denied or conditional.
+    """A part of the reply that is nothing but the verdict counts;
+    without one, all mentions must agree, none denied or conditional.
 
     A success beside a failure in other words is open.
     """
@@ -111,7 +118,7 @@ def _strict(text: str) -> bool | None:
             if in_part and _is_open(part, in_part):
                 return None
             mentioned += in_part
-    verdicts = {found["negated"] is None for found in mentioned}
+    verdicts = {mention["negated"] is None for mention in mentioned}
     if len(verdicts) > 1 or (True in verdicts and _is_denied_elsewhere(text)):
         return None
     return verdicts.pop() if verdicts else None
@@ -119,14 +126,14 @@ def _strict(text: str) -> bool | None:
 
 def _alone(parts: list[str]) -> list[re.Match[str]]:
     """The verdicts that are all of their part."""
-    return [found for part in parts if (found := _VERDICT.fullmatch(part.strip(_DECORATION)))]
+    return [match for part in parts if (match := _VERDICT.fullmatch(part.strip(_DECORATION)))]
 
 
 def _is_denied_elsewhere(text: str) -> bool:
     """True where a success stands beside a failure in other words."""
     if _FAILED.search(text):
         return True
-    ends = [found.end() for found in _DENIED.finditer(text)]
+    ends = [denial.end() for denial in _DENIED.finditer(text)]
     return bool(ends) and not _alone(_ENDS.split(text[ends[-1] :]))
 
 
@@ -135,58 +142,62 @@ def _is_open(part: str, mentioned: list[re.Match[str]]) -> bool:
     last = mentioned[-1]
     behind = _CLAUSE_ENDS.split(part[last.end() :])[0] if last["negated"] is None else ""
     unsure = _UNSURE.search(part[: last.start()]) or _UNSURE.search(behind)
-    return bool(unsure) or part.endswith("?") or any(_ALTERNATIVE.match(part, one.end()) for one in mentioned)
+    return bool(unsure) or part.endswith("?") or any(_ALTERNATIVE.match(part, mention.end()) for mention in mentioned)
 
 
 def _webjudge(text: str) -> bool | None:
-    """The first word of success or failure behind the last `Status:` that begins its line, on that line or the next. `Status:` may be bold.
+    """The first word of success or failure behind the last `Status:` that begins its line,
+    on that line or the next. `Status:` may be bold.
 
-    Where none begins a line, the last key `"status"` of an object counts; without one, the last `Status:` with such a word, if no line below
-    it says otherwise.
+    Where none begins a line, the last key `"status"` of an object counts; without one, the last `Status:` with such a
+    word, if no line below it says otherwise.
     """
     text = text.lower()
-    found = list(_STATUS.finditer(text))
-    ends = [*(status.start() for status in found), len(text)][1:]
-    said = [_said(text[status.end() : end]) for status, end in zip(found, ends, strict=True)]
+    statuses = list(_STATUS.finditer(text))
+    ends = [*(status.start() for status in statuses), len(text)][1:]
+    readings = [_verdict_of_line(text[status.end() : end]) for status, end in zip(statuses, ends, strict=True)]
     for kind in ("own", "key"):
-        for status, (_, verdict) in zip(reversed(found), reversed(said), strict=True):
+        for status, (_, verdict) in zip(reversed(statuses), reversed(readings), strict=True):
             if status[kind] is not None:
                 return verdict
-    for end, (length, verdict) in zip(reversed(ends), reversed(said), strict=True):
+    for end, (length, verdict) in zip(reversed(ends), reversed(readings), strict=True):
         if length is not None:
             below = {other["failure"] is None for other in _STATUS_WORD.finditer(text, end - length)}
             return None if verdict is None or (not verdict) in below else verdict
     return None
 
 
-def _said(text: str) -> tuple[int | None, bool | None]:
-    """The verdict in the first line of a text, and how much text there is below; None for both in one without a word of success or failure."""
+def _verdict_of_line(text: str) -> tuple[int | None, bool | None]:
+    """The verdict in the first line of a text, and how much text there is below;
+    None for both in one without a word of success or failure."""
     line, _, below = text.lstrip(_DECORATION + "\n").partition("\n")
-    found = _STATUS_WORD.search(line)
-    if found is None:
+    word = _STATUS_WORD.search(line)
+    if word is None:
         return None, None
-    is_open: object = _ALTERNATIVE.match(line, found.end())
-    if found["failure"] is None:
-        before = line[: found.start()]
-        is_open = is_open or found["partial"] or _UNSURE.search(before) or _OTHER_WORDS.search(before)
-        is_open = is_open or _denies(line[found.end() :])
-    return len(below), None if is_open else found["failure"] is None
+    is_open: object = _ALTERNATIVE.match(line, word.end())
+    if word["failure"] is None:
+        before = line[: word.start()]
+        is_open = is_open or word["partial"] or _UNSURE.search(before) or _OTHER_WORDS.search(before)
+        is_open = is_open or _denies(line[word.end() :])
+    return len(below), None if is_open else word["failure"] is None
 
 
 def _denies(behind: str) -> bool:
     """Tells whether the words behind a success deny it; reasons for it do not."""
-    found = _NO_SUCCESS_BEHIND.match(behind)
-    return found is not None and _CLAUSE_ENDS.search(found["words"] or "") is None
+    denial = _NO_SUCCESS_BEHIND.match(behind)
+    return denial is not None and _CLAUSE_ENDS.search(denial["words"] or "") is None
 
 
 def _released_status(text: str) -> bool:
-    """`success` anywhere between the first `status:` and the next, so that "unsuccessful" is a success; all else is a failure."""
+    """`success` anywhere between the first `status:` and the next, so that "unsuccessful" is a success;
+    all else is a failure."""
     parts = text.lower().split("status:", 2)
     return len(parts) > 1 and "success" in parts[1]
 
 
 def read_points(text: str) -> tuple[str, ...]:
-    r"""The points that a reply lists: its numbered lines, or else those with bullets; lines below one without a mark belong to it.
+    r"""The points that a reply lists: its numbered lines, or else those with bullets;
+    lines below one without a mark belong to it.
 
     A reply without such lines is one point, an empty one none.
 
@@ -197,8 +208,8 @@ def read_points(text: str) -> tuple[str, ...]:
     for mark in (_NUMBERED, _BULLET):
         points: list[list[str]] = []
         for line in lines:
-            if (found := mark.match(line)) is not None:
-                points.append([line[found.end() :]])
+            if (match := mark.match(line)) is not None:
+                points.append([line[match.end() :]])
             elif points:
                 points[-1].append(line)
         if points:

@@ -1,7 +1,9 @@
-"""Words of an answer as `word_tokenize` of NLTK 3.8.1 finds them, the version that VisualWebArena pins: Punkt's sentences, then Treebank's words.
+"""Words of an answer as `word_tokenize` of NLTK 3.8.1 finds them, the version that VisualWebArena pins: Punkt's
+sentences, then Treebank's words.
 
-For text in lower case, as answers are once they are cleaned: capitals would need Punkt's file. Later versions of NLTK split more (dashes
-since 3.9.3, quotes since 3.10), so that rewards would depend on what is installed. Both parts read in linear time.
+For text in lower case, as answers are once they are cleaned: capitals would need Punkt's file. Later versions of NLTK
+split more (dashes since 3.9.3, quotes since 3.10), so that rewards would depend on what is installed.
+Both parts read in linear time.
 """
 
 from __future__ import annotations
@@ -11,10 +13,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 ABBREVIATIONS = frozenset(
-    "a.a a.c a.d a.g a.h a.m a.m.e a.s a.t adm ala ariz aug ave b.f b.v bros c c.i.t c.o.m.b c.v calif chg cie co col colo conn corp "
-    "cos ct d d.c d.h d.w dec dr e e.f e.h e.l e.m f f.g f.j feb fla fri ft g g.d g.f g.k ga gen h h.c h.f h.m i.m.s ill inc j.b j.c "
-    "j.j j.k j.p j.r jan jr k kan ky l l.a l.f l.p lt ltd m m.b.a m.d.c m.j maj messrs mg mich minn mr mrs ms n n.c n.d n.h n.j n.m "
-    "n.v n.y nev nov oct ok okla ore p p.a.m p.m pa ph.d prof r r.a r.h r.i r.j r.k r.t rep reps s s.a s.a.y s.c s.g s.p.a s.s sen "
+    "a.a a.c a.d a.g a.h a.m a.m.e a.s a.t adm ala ariz aug ave b.f b.v bros c c.i.t c.o.m.b c.v calif chg cie co col"
+    " colo conn corp cos ct d d.c d.h d.w dec dr e e.f e.h e.l e.m f f.g f.j feb fla fri ft g g.d g.f g.k ga gen h h.c"
+    " h.f h.m i.m.s ill inc j.b j.c j.j j.k j.p j.r jan jr k kan ky l l.a l.f l.p lt ltd m m.b.a m.d.c m.j maj messrs"
+    " mg mich minn mr mrs ms n n.c n.d n.h n.j n.m n.v n.y nev nov oct ok okla ore p p.a.m p.m pa ph.d prof r r.a r.h"
+    " r.i r.j r.k r.t rep reps s s.a s.a.y s.c s.g s.p.a s.s sen "
     "sep sept sr st sw t t.j tenn tues u.k u.n u.s u.s.a u.s.s.r v va vs vt w w.c w.r w.va w.w wash wed wis yr".split()
 )
 """Abbreviations of Punkt's English model."""
@@ -71,17 +74,18 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _sentence_ends(text: str) -> Iterator[re.Match[str]]:
-    """Yields the stops that end a sentence. Of several in one word the last is looked at, and one with which the word begins."""
+    """Yields the stops that end a sentence. Of several in one word the last is looked at,
+    and one with which the word begins."""
     before: re.Match[str] | None = None
     word = word_before = 0
-    for found in _BLANKS_OR_STOP.finditer(text):
-        if found[0].isspace():
+    for blank_or_stop in _BLANKS_OR_STOP.finditer(text):
+        if blank_or_stop[0].isspace():
             # a text that begins with one blank begins its first word there
-            word = found.end() if found.end() > 1 else 0
+            word = blank_or_stop.end() if blank_or_stop.end() > 1 else 0
             continue
         if before and before.start() <= word and _ends_sentence(text, word_before, before):
             yield before
-        before, word_before = found, word
+        before, word_before = blank_or_stop, word
     if before and _ends_sentence(text, word_before, before):
         yield before
 

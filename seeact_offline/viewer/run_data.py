@@ -36,7 +36,7 @@ from seeact_offline.results.reading_again import open_grounding
 from seeact_offline.runs.costs import run_cost
 from seeact_offline.runs.folder import RunFolder, read_call, read_prediction, read_steps, read_target, worded
 from seeact_offline.sample import DATA as SAMPLE
-from seeact_offline.scoring.answers import Answers
+from seeact_offline.scoring.labelled_predictions import LabelledPredictions
 from seeact_offline.scoring.protocols import PROTOCOLS, Protocol, find_protocol
 from seeact_offline.scoring.results import Results
 from seeact_offline.scoring.step_scores import StepRow, rows, score_steps
@@ -327,7 +327,7 @@ def _score(
         some = keys[start : start + SCORED_AT_ONCE]
         predictions = [prediction for key in some if (prediction := run.prediction(key)) is not None]
         right = [truths[prediction.key] for prediction in predictions]
-        scores = score_steps(Answers(predictions, right), protocol)
+        scores = score_steps(LabelledPredictions(predictions, right), protocol)
         for row in rows(scores, predictions, right):
             yield typed(row, StepRow)
 

@@ -17,7 +17,7 @@ from seeact_offline.results.verifying import verify
 from seeact_offline.runs.folder import read_target, target_line
 from seeact_offline.runs.run import Run
 from seeact_offline.scoring.also_right import read_also_right, second_figure
-from seeact_offline.scoring.answers import Answers
+from seeact_offline.scoring.labelled_predictions import LabelledPredictions
 from seeact_offline.scoring.protocols import find_protocol
 from tests.pages import synthetic_rows, write_jsonl
 from tests.seeact_offline.conftest import read_lines
@@ -53,12 +53,12 @@ def test_the_best_of_the_right_answers_counts(
     answer: Prediction, others: tuple[OtherAnswer, ...], earned: tuple[int, int, int]
 ) -> None:
     # another step, so that one has another answer in each case
-    answers = Answers([answer, said(1, "1")], [truth(0, *others), truth(1, OtherAnswer(("9",)))])
+    answers = LabelledPredictions([answer, said(1, "1")], [truth(0, *others), truth(1, OtherAnswer(("9",)))])
     found = second_figure(answers, SEEACT, 0)
     figures = (found.element_accuracy, found.operation_f1, found.step_success_rate)
     assert tuple(2 * figure.macro - 1 for figure in figures) == earned
     assert found.n_steps == 1 + bool(others)
-    before = answers.scored(SEEACT).success[0]
+    before = answers.credits(SEEACT).success[0]
     assert found.n_gained == earned[2] - before
 
 
@@ -66,12 +66,12 @@ def test_a_place_is_right_in_the_box_of_another_element() -> None:
     others = OtherAnswer(("2",), boxes=(Box(100, 100, 20, 20),))
     right = replace(truth(0, others), boxes=(Box(0, 0, 10, 10),))
     protocol = find_protocol("uground", grounded=True)
-    answers = Answers([said(0, None, point=(110.0, 105.0))], [right])
+    answers = LabelledPredictions([said(0, None, point=(110.0, 105.0))], [right])
     assert second_figure(answers, protocol, 0).element_accuracy.macro == 1.0
 
 
 def test_steps_without_other_answers_have_no_second_figure() -> None:
-    assert second_figure(Answers([said(0, "2")], [truth(0)]), SEEACT, 0) is None
+    assert second_figure(LabelledPredictions([said(0, "2")], [truth(0)]), SEEACT, 0) is None
 
 
 # --- the file ---

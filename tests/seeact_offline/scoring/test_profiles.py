@@ -12,7 +12,7 @@ from seeact_offline.records import EMPTY_VALUE, Box, Prediction, Truth
 from seeact_offline.scoring.delta import delta
 from seeact_offline.scoring.protocols import PROTOCOLS, UGROUND
 from seeact_offline.scoring.report import report
-from seeact_offline.scoring.results import assemble
+from seeact_offline.scoring.results import ScoringInput, assemble
 from seeact_offline.scoring.rules import rows_of_the_task
 from seeact_offline.scoring.step_scores import score_step, summarise
 from tests.examples import often
@@ -410,7 +410,7 @@ def test_a_step_without_an_element_does_not_end_its_task() -> None:
 )
 def test_a_rule_that_lacks_what_it_needs_says_so(name: str, truth: Truth, unknown: dict[str, int]) -> None:
     settings_of_run = {"split": "cross_task", "grounding": "choice", "dataset": "mine", "model": "m", "top_k": 50, "seed": 0, "merge": None}  # fmt: skip
-    made = assemble([said()], [truth], PROTOCOLS[name], settings_of_run, complete=True)
+    made = assemble(ScoringInput(settings_of_run, [said()], [truth], complete=True), PROTOCOLS[name])
     assert made.results.unknowns == unknown
     text = report(made.results, made.rows)
     assert all(f"{rule}, {n} step" in text for rule, n in unknown.items())

@@ -10,7 +10,7 @@ from msgspec import structs
 from seeact_offline.records import InputError, Operation, Prediction, Truth
 from seeact_offline.scoring import rules
 from seeact_offline.scoring.protocols import PROTOCOLS, SEEACT, Protocol, find_protocol
-from seeact_offline.scoring.results import assemble
+from seeact_offline.scoring.results import ScoringInput, assemble
 from seeact_offline.scoring.step_scores import score_step
 
 TRUTHS = [Truth(f"t{i // 3}", f"s{i}", op="TYPE", value="York", positives=frozenset({"1"})) for i in range(4)]
@@ -61,7 +61,7 @@ def test_a_registered_protocol_scores_a_step_by_its_rules(toy: Protocol) -> None
 
 def test_a_registered_protocol_names_and_averages_the_results(toy: Protocol) -> None:
     predictions = [said(truth, element="1" if i else None) for i, truth in enumerate(TRUTHS)]
-    results = assemble(predictions, TRUTHS, toy, SETTINGS, complete=True).results.entries
+    results = assemble(ScoringInput(SETTINGS, predictions, TRUTHS, complete=True), toy).results.entries
     assert results["protocol"] == "toy"
     assert results["element_accuracy"]["macro"] == 0.75
 

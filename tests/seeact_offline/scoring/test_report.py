@@ -15,7 +15,7 @@ from seeact_offline.files.markdown import percent
 from seeact_offline.records import Box, Prediction, Reply, StepKey, Truth, Usage
 from seeact_offline.scoring import report as tables
 from seeact_offline.scoring.protocols import PROTOCOLS, find_protocol
-from seeact_offline.scoring.results import Results, assemble
+from seeact_offline.scoring.results import Results, ScoringInput, assemble
 from seeact_offline.tables.figures import draw_waterfall
 
 SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "report.md"
@@ -46,7 +46,7 @@ def results() -> tuple[dict, list[dict]]:
         )
         for t, (e, v, f) in zip(truths, said, strict=True)
     ]
-    made = assemble(predictions, truths, PROTOCOLS["seeact"], SETTINGS, complete=True)
+    made = assemble(ScoringInput(SETTINGS, predictions, truths, complete=True), PROTOCOLS["seeact"])
     return made.results.entries, made.rows
 
 
@@ -76,7 +76,7 @@ def report_of(
     predictions: list[Prediction], truths: list[Truth], grounded: bool = True, settings: Mapping[str, Any] = UNRANKED
 ) -> str:
     protocol = find_protocol("seeact", grounded=grounded)
-    made = assemble(predictions, truths, protocol, settings, complete=True)
+    made = assemble(ScoringInput(settings, predictions, truths, complete=True), protocol)
     return tables.report(made.results, made.rows, NOTES)
 
 
@@ -181,7 +181,8 @@ def test_a_picture_whose_target_is_not_marked_is_told_from_one_whose_mark_was_mi
     predictions, truths = lossy()
     oracle = {truth.key: truth.key.action_uid == "s1" for truth in truths}
     made = assemble(
-        predictions, truths, PROTOCOLS["seeact"], SETTINGS | {"marks": "number"}, complete=True, oracle=oracle
+        ScoringInput(SETTINGS | {"marks": "number"}, predictions, truths, complete=True, oracle=oracle),
+        PROTOCOLS["seeact"],
     )
     assert (made.results.annotation_errors or {})["population"] == "oracle_right"
     assert ((made.results.annotation_errors or {})["n_steps"], (made.results.annotation_errors or {})["mislinked"]) == (
@@ -216,7 +217,7 @@ def test_points_of_the_waterfall_are_rounded_as_everywhere_else(shares: Sequence
 
 
 def test_what_eval_prints_has_the_waterfall_too() -> None:
-    made = assemble(*lossy(), PROTOCOLS["seeact"], SETTINGS, complete=True)
+    made = assemble(ScoringInput(SETTINGS, *lossy(), complete=True), PROTOCOLS["seeact"])
     printed = tables.short(made.results)
     assert "| all steps     | 7     | 100.0 |" in printed
     assert re.search(
@@ -227,7 +228,7 @@ def test_what_eval_prints_has_the_waterfall_too() -> None:
 def test_a_step_that_did_not_run_is_counted_whatever_it_is_lost_to() -> None:
     predictions, truths = lossy()
     broken = [replace(p, element_id=None, ran=False, failure="timeout") for p in predictions]
-    made = assemble(broken, truths, PROTOCOLS["seeact"], SETTINGS, complete=True).results.entries
+    made = assemble(ScoringInput(SETTINGS, broken, truths, complete=True), PROTOCOLS["seeact"]).results.entries
     assert made["n_not_run"] == 7
     assert {cause: one["steps"] for cause, one in made["waterfall"].items()} == {"ranker_miss": 1, "call_failed": 6}
 
@@ -249,7 +250,7 @@ def test_what_a_protocol_averages_otherwise_is_said() -> None:
 
 def test_steps_that_the_protocol_leaves_out_are_counted_and_do_not_fail() -> None:
     # no truth has a picture, so that there is no box to click in
-    made = assemble(*lossy(), PROTOCOLS["seeclick"], SETTINGS, complete=True)
+    made = assemble(ScoringInput(SETTINGS, *lossy(), complete=True), PROTOCOLS["seeclick"])
     report = tables.report(made.results, made.rows)
     assert made.results.left_out == 7
     assert "The protocol leaves out 7 steps: they are in no figure." in report
@@ -375,7 +376,7 @@ def lopsided(protocol: str) -> dict[str, Any]:
     ]
     predictions = [Prediction(*t.key, "1" if i in (0, 3) else "2", "CLICK", "") for i, t in enumerate(truths)]
     settings = SETTINGS | {"merge": None, "protocol": protocol}
-    return assemble(predictions, truths, PROTOCOLS[protocol], settings, complete=True).results.entries
+    return assemble(ScoringInput(settings, predictions, truths, complete=True), PROTOCOLS[protocol]).results.entries
 
 
 @pytest.mark.parametrize(
@@ -402,7 +403,8 @@ def test_the_spread_over_orders_is_of_the_quoted_average(protocol: str) -> None:
         for right in ((0,), (3,))
     ]
     made = assemble(
-        orders[0], truths, PROTOCOLS[protocol], SETTINGS | {"merge": None}, complete=True, orders=orders
+        ScoringInput(SETTINGS | {"merge": None}, orders[0], truths, complete=True, orders=orders),
+        PROTOCOLS[protocol],
     ).results.entries
     values = made["shuffle_spread"]["step_success_rate"]["values"]
     assert values == pytest.approx([1 / 6, 1 / 2] if protocol == "seeact" else [1 / 4, 1 / 4])

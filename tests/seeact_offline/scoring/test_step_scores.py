@@ -6,7 +6,7 @@ import pytest
 
 from seeact_offline.records import Box, Prediction, Reply, StepKey, Truth
 from seeact_offline.scoring import step_scores as scoring
-from seeact_offline.scoring.answers import Answers
+from seeact_offline.scoring.labelled_predictions import LabelledPredictions
 from seeact_offline.scoring.protocols import PROTOCOLS, find_protocol
 
 KEY = StepKey("task", "step")
@@ -52,7 +52,7 @@ def test_the_spread_names_what_other_rules_make_of_the_same_replies() -> None:
     groups = tuple(Reply(i, (n,), ("", ""), n, "TYPE", "new york") for i, n in enumerate(("9", "1")))
     final = Reply(2, ("9", "1"), ("", ""), "1", "TYPE", "new york", is_final_round=True)
     prediction = Prediction(*KEY, "1", "TYPE", "new york", groups=(*groups, final), ranked=("9", "1"))
-    spread = scoring.merge_spread(Answers([prediction], [TRUTH]), PROTOCOLS["seeact"], "final-round")
+    spread = scoring.merge_spread(LabelledPredictions([prediction], [TRUTH]), PROTOCOLS["seeact"], "final-round")
     assert {rule: values["element_accuracy"] for rule, values in spread.items()} == {
         "final-round": 1.0,
         "first": 0.0,
@@ -63,12 +63,14 @@ def test_the_spread_names_what_other_rules_make_of_the_same_replies() -> None:
 def test_a_pick_that_was_never_ranked_is_behind_all_that_were() -> None:
     groups = tuple(Reply(i, (n,), ("", ""), n, "TYPE", "new york") for i, n in enumerate(("8", "1")))
     prediction = Prediction(*KEY, "8", "TYPE", "new york", groups=groups, ranked=("9", "1"))
-    spread = scoring.merge_spread(Answers([prediction], [TRUTH]), PROTOCOLS["seeact"], "first")
+    spread = scoring.merge_spread(LabelledPredictions([prediction], [TRUTH]), PROTOCOLS["seeact"], "first")
     assert (spread["first"]["element_accuracy"], spread["best-rank"]["element_accuracy"]) == (0.0, 1.0)
 
 
 def test_a_single_group_has_no_spread() -> None:
-    assert list(scoring.merge_spread(Answers([predicted()], [TRUTH]), PROTOCOLS["seeact"], "single")) == ["single"]
+    assert list(scoring.merge_spread(LabelledPredictions([predicted()], [TRUTH]), PROTOCOLS["seeact"], "single")) == [
+        "single"
+    ]
 
 
 UNRANKED = {"ranked": ()}
@@ -130,8 +132,11 @@ def test_a_run_without_elements_scores_the_operation_alone() -> None:
 
 
 def test_a_run_without_ranks_or_rule_has_no_spread() -> None:
-    assert scoring.merge_spread(Answers([predicted(**UNRANKED)], [TRUTH]), PROTOCOLS["seeact"], "final-round") == {}
-    assert scoring.merge_spread(Answers([predicted()], [TRUTH]), PROTOCOLS["seeact"], None) == {}
+    assert (
+        scoring.merge_spread(LabelledPredictions([predicted(**UNRANKED)], [TRUTH]), PROTOCOLS["seeact"], "final-round")
+        == {}
+    )
+    assert scoring.merge_spread(LabelledPredictions([predicted()], [TRUTH]), PROTOCOLS["seeact"], None) == {}
 
 
 def test_points_and_ceilings_are_in_a_steps_line_only_where_known() -> None:

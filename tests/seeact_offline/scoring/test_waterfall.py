@@ -17,7 +17,7 @@ from seeact_offline.records import ROW_FAILURES, Box, Prediction, Reply, StepKey
 from seeact_offline.scoring import waterfall as w
 from seeact_offline.scoring.averaging import Averages
 from seeact_offline.scoring.protocols import PROTOCOLS
-from seeact_offline.scoring.results import assemble
+from seeact_offline.scoring.results import ScoringInput, assemble
 
 KEY = StepKey("task", "step")
 SETTINGS = {"split": "cross_task", "grounding": "choice", "model": "m", "top_k": 50, "seed": 0, "merge": None}
@@ -249,7 +249,7 @@ def test_under_every_protocol_what_is_lost_is_what_is_missing_of_step_sr(
                 n_actions=n_actions,
             )
         )
-    made = assemble(predictions, truths, PROTOCOLS[protocol], SETTINGS, complete=True)
+    made = assemble(ScoringInput(SETTINGS, predictions, truths, complete=True), PROTOCOLS[protocol])
     lost = made.results.waterfall.values()
     for kind in ("macro", "micro"):
         done = getattr(made.results.step_success_rate, kind)

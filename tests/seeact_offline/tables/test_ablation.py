@@ -19,7 +19,7 @@ from seeact_offline.runs.markings import Marking
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import PROTOCOLS
 from seeact_offline.scoring.report import NOT_THE_PAPERS
-from seeact_offline.scoring.results import assemble
+from seeact_offline.scoring.results import ScoringInput, assemble
 from seeact_offline.tables import TableDocument, build_table
 from seeact_offline.tables.ablation import ablation_table
 from seeact_offline.tables.document import ENDINGS, Form
@@ -61,7 +61,7 @@ def write_run(folder: Path, marking: Marking, n_steps: int = 8, **options: Any) 
     with RunFolder(folder) as run:
         for prediction, truth in zip(said, right, strict=True):
             run.append(prediction, truth)
-    made = assemble(said, right, PROTOCOLS["seeact"], settings, complete=True)
+    made = assemble(ScoringInput(settings, said, right, complete=True), PROTOCOLS["seeact"])
     RunFolder(folder).write_scores(made.rows, made.results, "")
 
 
