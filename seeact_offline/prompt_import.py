@@ -1,9 +1,9 @@
-"""Makes a prompt pack from a checkout of the authors' repository (OSU-NLP-Group/SeeAct), or of a GUI agent's, without running
-any of it.
+"""Makes a prompt pack from a checkout of the authors' repository (OSU-NLP-Group/SeeAct), or of a GUI
+agent's, without running any of it.
 
 The wording is spread over two modules: named texts in `prompts.py`, and the texts inside two functions of
-`format_prompt_utils.py` that put the turns together (at 1477420; `generate_new_query_prompt` and `format_options`). How those
-two put them together is known here: only their texts are read, and a function that does anything else is refused.
+`format_prompt_utils.py` that put the turns together (at 1477420; `generate_new_query_prompt` and `format_options`). How
+those two put them together is known here: only their texts are read, and a function that does anything else is refused.
 """
 
 from __future__ import annotations
@@ -31,24 +31,26 @@ MANIFEST = {
     "reply_prefix": "\n\n",
     "only_with": {"annotation": {"marks": "letter", "mark_position": "bottom-left", "mark_turn1": True}},
 }
-"""The released code hands the first reply back after two line feeds, and its prompts speak of letters at the bottom left corners
-of boxes, in the picture of the first turn too."""
+"""The released code hands the first reply back after two line feeds, and its prompts speak of letters at the bottom
+left corners of boxes, in the picture of the first turn too."""
 SHAPES = {"generate_new_query_prompt": "7872f56a92822d30", "format_options": "6e3f03dd7ea81a20"}
 """The `_shape` of each function of the known release."""
 N_TEXTS = 5
 """Texts in each of these functions, empty ones aside."""
 MOST_BYTES = 64 * 1024
-"""Size limit of a source file, and of every text made from it. The published sources have 21,000 and 9,000 bytes, the turns 4,000."""
+"""Size limit of a source file, and of every text made from it. The published sources have 21,000 and
+9,000 bytes, the turns 4,000."""
 _SLOT = "\ufdd0"
 """Stands for what a function fills in: a code point that no text holds."""
 
 
 def import_prompts(checkout: Path, out: Path) -> list[Path]:
-    """Writes the turns of choice, attributes and annotation, `pack.json`, and `ORIGIN.txt` with digests of what was read.
+    """Writes the turns of choice, attributes and annotation, `pack.json`, and
+    `ORIGIN.txt` with digests of what was read.
 
-    Returns the paths written. Raises PromptError, before anything is written, for a file, name or key that the checkout lacks,
-    for texts put together in another way than in the known release, for a text that a pack cannot hold, and for an `out` that
-    holds something else than a pack.
+    Returns the paths written. Raises PromptError, before anything is written, for a file, name or key that the checkout
+    lacks, for texts put together in another way than in the known release, for a text that a pack cannot hold, and for
+    an `out` that holds something else than a pack.
     """
     prompts, frames = _read_source(Path(checkout), PROMPT_FILE), _read_source(Path(checkout), FRAME_FILE)
     texts = dict(_named_texts(prompts))
@@ -96,7 +98,8 @@ class PublishedPrompt:
 
 _UGROUND = PublishedPrompt(
     "offline_evaluation/Multimodal-Mind2Web/gpt_plan.py",
-    "Task: {{task}}\n\nPrevious Actions:\n{{history}}\n[question_description]\n\n[action_format]\n\n[element_format]\n\n[value_format]",
+    "Task: {{task}}\n\nPrevious Actions:\n{{history}}\n"
+    "[question_description]\n\n[action_format]\n\n[element_format]\n\n[value_format]",
     system="system_prompt",
     beside=("uground-grounder.turn1",),
 )
@@ -113,7 +116,8 @@ PUBLISHED = {
     "uground-blind": _UGROUND,
     "judge-webvoyager": PublishedPrompt(
         "evaluation/auto_eval.py", "[USER_PROMPT]", "SYSTEM_PROMPT",
-        (("<task>", "{{task}}"), ("<answer>", "{{answer}}"), ("<num>", "{{count}}")), beside=("judge-webvoyager.turn2",),
+        (("<task>", "{{task}}"), ("<answer>", "{{answer}}"), ("<num>", "{{count}}")),
+        beside=("judge-webvoyager.turn2",),
     ),
     "judge-agenttrek": PublishedPrompt(
         "src/methods/agenttrek_eval.py", "[prompt]", "system_msg",
@@ -126,7 +130,8 @@ PUBLISHED = {
 }  # fmt: skip
 """GUI agents whose prompts are constants of their repositories.
 
-Sources: xlang-ai/aguvis 178c418, MinorJerry/WebVoyager 5a78967, OSU-NLP-Group/Online-Mind2Web ccdeb0d, njucckevin/SeeClick 0ef37ac, showlab/ShowUI 21ed7cb, OSU-NLP-Group/UGround 3a9b9f2.
+Sources: xlang-ai/aguvis 178c418, MinorJerry/WebVoyager 5a78967, OSU-NLP-Group/Online-Mind2Web ccdeb0d,
+njucckevin/SeeClick 0ef37ac, showlab/ShowUI 21ed7cb, OSU-NLP-Group/UGround 3a9b9f2.
 """
 
 
@@ -177,7 +182,7 @@ def import_mindact_prompts(checkout: Path, out: Path) -> list[Path]:
 
 def _is_mindact_text(node: ast.Assign | ast.AugAssign) -> bool:
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    return any(isinstance(one, ast.Name) and one.id == MINDACT_TEXT for one in targets)
+    return any(isinstance(target, ast.Name) and target.id == MINDACT_TEXT for target in targets)
 
 
 ARENA = "visualwebarena"
@@ -190,7 +195,8 @@ ARENA_FILES = {
 
 Source: web-arena-x/visualwebarena 89f5af2."""
 ARENA_FIELDS = {
-    "{observation}": "{{observation}}", "{url}": "{{address}}", "{objective}": "{{task}}", "{previous_action}": "{{history_lines|None}}",
+    "{observation}": "{{observation}}", "{url}": "{{address}}", "{objective}": "{{task}}",
+    "{previous_action}": "{{history_lines|None}}",
 }  # fmt: skip
 IMPORTABLE = (*PUBLISHED, ARENA, MINDACT)
 """Agents, judges and baselines whose published prompts can be imported."""
@@ -269,7 +275,7 @@ class _ArenaPrompt(msgspec.Struct):
 def _arena_prompt(source: Source) -> _ArenaPrompt:
     """The literal that the source names `prompt`. Raises PromptError."""
     for node in source.tree.body:
-        if isinstance(node, ast.Assign) and [getattr(one, "id", "") for one in node.targets] == ["prompt"]:
+        if isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == ["prompt"]:
             try:
                 return typed(ast.literal_eval(node.value), _ArenaPrompt)
             except FormatError as error:
@@ -304,9 +310,9 @@ def _read_source(checkout: Path, file: str) -> Source:
 
 
 def _named_texts(source: Source, function: str = "") -> Iterator[tuple[str, str]]:
-    """Name -> text of the module's own assignments, or of a function's, and `TABLE[KEY]` -> text of those of dictionaries. Others, such as
-    those inside `if`, are skipped."""
-    known: dict[str, str] = {}
+    """Name -> text of the module's own assignments, or of a function's, and `TABLE[KEY]` -> text of those of
+    dictionaries. Others, such as those inside `if`, are skipped."""
+    texts: dict[str, str] = {}
     body: list[ast.stmt] = source.tree.body
     if function:
         body = next((node.body for node in body if isinstance(node, ast.FunctionDef) and node.name == function), [])
@@ -322,33 +328,35 @@ def _named_texts(source: Source, function: str = "") -> Iterator[tuple[str, str]
             pairs = zip(value.keys, value.values, strict=True)
             entries = [(f"{name}[{key.value!r}]", entry) for key, entry in pairs if isinstance(key, ast.Constant)]
         for entry, expression in entries:
-            text = _text_of(expression, known)
+            text = _text_of(expression, texts)
             # a name that is assigned something else is no longer known
-            known.pop(entry, None)
+            texts.pop(entry, None)
             if text is not None:
-                known[entry] = text
-    yield from known.items()
+                texts[entry] = text
+    yield from texts.items()
 
 
-def _text_of(node: ast.expr, known: Mapping[str, str]) -> str | None:
-    """A literal, a known name, or an f-string of both; None for anything else, and for a text that no pack could hold."""
+def _text_of(node: ast.expr, texts: Mapping[str, str]) -> str | None:
+    """A literal, a known name, or an f-string of both; None for anything else, and for a
+    text that no pack could hold."""
     match node:
         case ast.Constant(value=str(text)):
-            found: str | None = text
+            content: str | None = text
         case ast.Name(id=name):
-            found = known.get(name)
+            content = texts.get(name)
         case ast.JoinedStr(values=values):
-            parts = [_text_of(value, known) for value in values]
-            found = None if None in parts else "".join(part for part in parts if part is not None)
+            parts = [_text_of(value, texts) for value in values]
+            content = None if None in parts else "".join(part for part in parts if part is not None)
         case ast.FormattedValue(value=value, conversion=-1, format_spec=None):
-            found = _text_of(value, known)
+            content = _text_of(value, texts)
         case _:
-            found = None
-    return found if found is not None and len(found) <= MOST_BYTES else None
+            content = None
+    return content if content is not None and len(content) <= MOST_BYTES else None
 
 
 def _function_texts(source: Source, name: str) -> list[str]:
-    """The texts in a function of the known release, in order, with _SLOT for each place of an f-string; empty ones left out.
+    """The texts in a function of the known release, in order, with _SLOT for each place of
+    an f-string; empty ones left out.
 
     Raises PromptError where the function lacks, or does anything else than the known one.
     """
@@ -388,7 +396,8 @@ def _texts_in(node: ast.AST) -> Iterator[str]:
 
 
 def _query_template(frames: Source) -> str:
-    """Turn 1 up to the question: the task after its lead, an empty line, a heading, and a line for each previous action."""
+    """Turn 1 up to the question: the task after its lead, an empty line, a heading, and a
+    line for each previous action."""
     lead, gap, heading, line_end, end = _function_texts(frames, "generate_new_query_prompt")
     if line_end != "\n":
         raise PromptError("checkout", f"a line for each previous action in {FRAME_FILE}", repr(line_end))

@@ -1,1 +1,2 @@
-"""From finished run folders: scored and read again, verified, compared, listed, and what a run would take, estimated."""
+"""From finished run folders: scored and read again, verified, compared, listed, and
+what a run would take, estimated."""

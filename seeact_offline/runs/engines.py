@@ -15,10 +15,11 @@ from seeact_offline.records import Model, Step
 LOCAL = "local"
 """Names this process."""
 RANKING_ENGINES = Doors({"ray": "seeact_offline.cluster.ray:open_engine"})
-"""Name -> function of a ranker's name, `Workers`, an opener of rankers and a function that hears of lost workers, which opens a
-`ranking.pipeline.Engine`."""
+"""Name -> function of a ranker's name, `Workers`, an opener of rankers and a function that hears of lost workers, which
+opens a `ranking.pipeline.Engine`."""
 ASKING_ENGINES = Doors({"ray": "seeact_offline.cluster.ray_asking:open_worker_pool"})
-"""Name -> function of an `AskTask`, `Workers` and a function that hears of lost workers, which opens a pool whose `ask(step, scores)` asks a step."""
+"""Name -> function of an `AskTask`, `Workers` and a function that hears of lost workers, which opens a pool whose
+`ask(step, scores)` asks a step."""
 ENGINES = (LOCAL, *RANKING_ENGINES)
 
 
@@ -57,7 +58,8 @@ class AskTask:
         return find_model(self.model).provider.is_loaded
 
     def shared(self, places: int) -> AskTask:
-        """The task of a worker with so many of the places: its part of the calls in flight and of the calls a minute."""
+        """The task of a worker with so many of the places: its part of the calls in
+        flight and of the calls a minute."""
         part = places / self.options.concurrency
         rpm, tpm = (None if rate is None else rate * part for rate in (self.options.rpm, self.options.tpm))
         cache = None if self.options.cache is None else self.options.cache.absolute()

@@ -69,8 +69,8 @@ class Run:
 
     @property
     def n_failed(self) -> int:
-        """Steps to which the model gave no answer: they count as wrong, and the same call retries them. Rows that cannot be asked
-        are not among them."""
+        """Steps to which the model gave no answer: they count as wrong, and the same call retries them. Rows that
+        cannot be asked are not among them."""
         return sum(prediction.has_failed for prediction in self.predictions())
 
     def predictions(self) -> list[Prediction]:

@@ -1,4 +1,5 @@
-"""Selects the tasks of a run, and its steps that are asked: those without an answer, those that failed to run, or some that are named."""
+"""Selects the tasks of a run, and its steps that are asked: those without an answer, those that failed
+to run, or some that are named."""
 
 from __future__ import annotations
 
@@ -26,18 +27,19 @@ def dataset_name(dataset: object) -> str:
 def extent(split: Split) -> str:
     """The extent of a split in words: its steps, and its tasks, which are what a limit counts."""
     n = len(split.tasks)
-    return f"{counted(len(split.keys), 'step')} of {dataset_name(split.dataset)} ({split.name}), {first_tasks(n) if split.limit == n else counted(n, 'task')}"
+    tasks = first_tasks(n) if split.limit == n else counted(n, "task")
+    return f"{counted(len(split.keys), 'step')} of {dataset_name(split.dataset)} ({split.name}), {tasks}"
 
 
-def step_ids(given: str | Collection[str]) -> tuple[str, ...]:
+def step_ids(ids: str | Collection[str]) -> tuple[str, ...]:
     """Ids of steps (`annotation_id_action_uid`): given one by one, separated by commas, or as `@FILE` with one a line.
 
     Raises InputError for a file that cannot be read, and where there is none.
     """
-    if isinstance(given, str):
+    if isinstance(ids, str):
         wanted = "a file with the id of a step a line"
-        given = read_text("step", Path(given[1:]), wanted).splitlines() if given[:1] == "@" else given.split(",")
-    found = tuple(dict.fromkeys(text.strip() for text in given if text.strip()))
-    if not found:
+        ids = read_text("step", Path(ids[1:]), wanted).splitlines() if ids[:1] == "@" else ids.split(",")
+    step_keys = tuple(dict.fromkeys(text.strip() for text in ids if text.strip()))
+    if not step_keys:
         raise InputError("step", "at least one id of a step, annotation_id_action_uid", "none")
-    return found
+    return step_keys

@@ -32,7 +32,8 @@ class Watch:
         """One remark, a sentence."""
 
     def spent(self, usd: float | None) -> None:
-        """Called before each step of a pass is heard of: what the run has spent so far, as its ledger has it; None where that is not known."""
+        """Called before each step of a pass is heard of: what the run has spent so far, as its ledger has it;
+        None where that is not known."""
 
     def steps(self, total: int, label: str) -> AbstractContextManager[StepListener]:
         """A pass over `total` steps begins; the result is entered for as long as it takes."""
@@ -47,7 +48,8 @@ class Watch:
         return nullcontext(_Silent())
 
     def counting(self, total: int, label: str, unit: str) -> AbstractContextManager[RankListener]:
-        """Other work of `total` pieces begins; the result is entered for as long as it takes. `unit`: its pieces, in the plural."""
+        """Other work of `total` pieces begins; the result is entered for as long as it takes.
+        `unit`: its pieces, in the plural."""
         return nullcontext(_Silent())
 
 
