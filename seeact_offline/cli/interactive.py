@@ -32,6 +32,12 @@ def evaluate(config: EvalConfig | None = None, *, watch: Watch | Shown | None = 
 
     Raises InputError for what cannot be used. A step that fails is a counted failure of
     the results, never an exception.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     run = evaluate(limit=1, grounding="pixel", model="builtin/oracle", out=folder, watch=None)
+    ...     print(len(run.predictions()), f"{run.results['step_success_rate']['macro']:.3f}")
+    7 0.857
     """
     is_default = isinstance(watch, Shown)
     heard = (_NotebookWatch() if _is_seen() else Watch()) if isinstance(watch, Shown) else watch

@@ -92,7 +92,13 @@ class Elimination:
 
 
 def first_groups(ids: Sequence[str], size: int = GROUP_SIZE, rule: Rule = "released") -> list[tuple[str, ...]]:
-    """The groups that are asked about whatever is said of the others: all full ones, else the only one."""
+    """The groups that are asked about whatever is said of the others: all full ones, else the only one.
+
+    >>> first_groups(list("abcdefg"), size=3)
+    [('a', 'b', 'c'), ('d', 'e', 'f')]
+    >>> first_groups(["a", "b"], size=3)
+    [('a', 'b')]
+    """
     groups = [tuple(ids[begin : begin + size]) for begin in range(0, len(ids) - size + 1, size)]
     return groups or [group for group in [Elimination(ids, size, rule).next_group()] if group]
 

@@ -36,7 +36,11 @@ class Marking:
 
 
 def markings_of(kinds: Sequence[MarkKind], positions: Sequence[MarkPosition], turn1: Turn1) -> list[Marking]:
-    """Every combination, those with a plain turn 1 first. `paper`: marked in turn 1 where the paper's Table 5 is."""
+    """Every combination, those with a plain turn 1 first. `paper`: marked in turn 1 where the paper's Table 5 is.
+
+    >>> [marking.name for marking in markings_of(["number"], ["bottom-left"], "both")]
+    ['number-bottom-left', 'number-bottom-left-marked']
+    """
     plain = [Marking(kind, position) for kind in kinds for position in positions]
     marked = [Marking(marking.kind, marking.position, in_turn1=True) for marking in plain]
     if turn1 == "paper":
