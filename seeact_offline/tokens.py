@@ -6,12 +6,12 @@ import re
 from functools import lru_cache
 from itertools import islice
 
+# OpenAI's published rule for a picture in high detail (GPT-4V, GPT-4 Turbo, GPT-4o)
 SQUARE = 2048
 SHORT_SIDE = 768
 TILE = 512
 TILE_TOKENS = 170
 BASE_TOKENS = 85
-# OpenAI's published rule for a picture in high detail (GPT-4V, GPT-4 Turbo, GPT-4o)
 WORD_PIECES = r"[^\W\d_]+|\d{1,3}|_|[^\w\s]"
 """A run of letters, up to three digits, or a single mark of punctuation."""
 

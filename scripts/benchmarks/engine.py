@@ -28,9 +28,9 @@ import atexit, json
 from collections import Counter
 from seeact_offline.pages.screenshots import Crop
 times, encoded = Counter(), Crop.encoded
-def count(crop, *given):
+def count(crop, *options):
     times[crop.key] += 1
-    return encoded(crop, *given)
+    return encoded(crop, *options)
 Crop.encoded = count
 atexit.register(lambda: json.dump(times, open(%r, 'w')))
 """

@@ -18,6 +18,7 @@ KINDS = {"share": 1, "share, micro": 1, "Operation F1": 3}
 with one it is right or wrong."""
 COMPARISONS = 10_000
 LONGEST_PAIRED = 60
+# as many as the cross_task split has
 TYPICAL_TASKS = 177
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -28,7 +27,7 @@ def measure(options: argparse.Namespace) -> list[Line]:
     """Lets the oracle act on a task of each of eight websites, with one and with two browsers; then looks at
     the start of each in three ways."""
     with scratch_folder(options.dir) as scratch:
-        one_s, two_s = (_episodes(scratch / str(n), n) for n in (1, 2))
+        one_s, two_s = (measure_verb([*WORDS, "--concurrency", n, "--out", scratch / str(n)]).wall_s for n in (1, 2))
     window, rows, whole = _looks()
     return [
         Line(f"{TASKS} episodes, one browser", one_s, "s"),
@@ -38,10 +37,6 @@ def measure(options: argparse.Namespace) -> list[Line]:
         Line("a window as a row, median", 1000 * rows, "ms"),
         Line("a whole page as a row, median", 1000 * whole, "ms"),
     ]
-
-
-def _episodes(out: Path, n_browsers: int) -> float:
-    return measure_verb([*WORDS, "--concurrency", n_browsers, "--out", out]).wall_s
 
 
 def _looks() -> tuple[float, float, float]:

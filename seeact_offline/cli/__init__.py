@@ -78,6 +78,7 @@ TASK_FILES = frozenset({"reward"})
 """Verbs whose `--config` is a file of tasks, as the task files' authors have it, and not of options."""
 _ARGUMENT = re.compile(r"`([a-z][a-z0-9_]*)`")
 """The name of an argument in a sentence."""
+# 128 and the number of SIGINT: the status by which shells know a program that Ctrl-C has ended
 INTERRUPTED = 130
 LOG_LEVELS = ("debug", "info", "warning", "error")
 

@@ -118,7 +118,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _variants(args: argparse.Namespace, config: EvalConfig) -> list[Variant]:
-    """Raises InputError for rows of another axis."""
+    """Makes the rows that the options name. Raises InputError for rows of another axis."""
     for over, names in ROWS.items():
         for name in names:
             if over != args.over and getattr(args, name, None) is not None:

@@ -37,7 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " repeat the option, the baseline first",
     )  # fmt: skip
     parser.add_argument(
-        "--by", type=_names, default=[], metavar="NAME[,NAME...]", help=f"break down by {', '.join(BREAKDOWNS)}"
+        "--by",
+        type=lambda text: [name.strip() for name in text.split(",")],
+        default=[],
+        metavar="NAME[,NAME...]",
+        help=f"break down by {', '.join(BREAKDOWNS)}",
     )
     parser.add_argument("--intersect", action="store_true", help="compare only the steps that all runs have")
     parser.add_argument(
@@ -111,7 +115,3 @@ def _by_split(paths: Sequence[Path]) -> list[list[Path]]:
     for folder in alone:
         note(f"{folder} is left out: no other run is of its split")
     return [runs for runs in splits.values() if len(runs) > 1]
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",")]

@@ -40,7 +40,7 @@ def apply_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
 
 
 def _check_exclusions(parser: argparse.ArgumentParser, named: Mapping[str, str], words: Sequence[str]) -> None:
-    """Raises InputError as the parser does, which looks at what is typed alone. `named`:
+    """Refuses options that exclude each other, as the parser does, which looks at what is typed alone. `named`:
     the file's options, in words."""
     typed = {word.partition("=")[0] for word in words}
     for group in parser._mutually_exclusive_groups:

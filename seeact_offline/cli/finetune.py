@@ -108,7 +108,7 @@ def _stopped(out: Path) -> str:
 
 
 def fine_tuning_of(args: argparse.Namespace) -> FineTuning:
-    """Raises InputError."""
+    """Reads a fine-tuning from the options. Raises InputError."""
     asked = FineTuning(**options.given(args, FineTuning) | {"command": ""})
     if asked.published is not None and not hasattr(args, "prompts"):
         kind = RECIPES[asked.published].pack

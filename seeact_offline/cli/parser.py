@@ -122,7 +122,8 @@ class _Help(argparse.Action):
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
     ) -> None:
         is_short = isinstance(parser, Parser) and parser.is_layered and values != "all"
-        say((parser.short_help() if is_short else parser.format_help()).removesuffix("\n"))  # type: ignore[attr-defined]
+        text = parser.short_help() if is_short else parser.format_help()  # type: ignore[attr-defined]
+        say(text.removesuffix("\n"))
         parser.exit()
 
 

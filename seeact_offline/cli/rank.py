@@ -99,7 +99,7 @@ def _write_curve(
 
 
 def _curve_of(path: Path) -> list[CurvePoint]:
-    """Raises InputError."""
+    """Reads the curve of another ranker. Raises InputError."""
     wanted = "a .curve.csv that `rank --curve` wrote"
     try:
         return read_curve(read_text("beside", path, wanted))

@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _picture_paths(args: argparse.Namespace, config: EvalConfig, step: Step) -> PicturePaths:
-    """Raises InputError for files that cannot be written, before anything is ranked."""
+    """Names the files of pictures. Raises InputError for files that cannot be written, before anything is ranked."""
     if args.boxes is not None:
         boxes_format(args.boxes)
     if args.picture is not None and config.no_image:

@@ -96,7 +96,7 @@ def _tabulate(args: argparse.Namespace) -> int:
 
 
 def _forms(args: argparse.Namespace, is_folder: bool) -> list[Form]:
-    """Raises InputError for a file of another format."""
+    """Lists the formats to write. Raises InputError for a file of another format."""
     if args.format is not None:
         return [args.format]
     if args.out is None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from seeact_offline.viewer.site import Site
     from seeact_offline.viewer.trajectory_site import TrajectorySite
 
+# pages and replies are nobody else's unless the user opens them to the network
 LOOPBACK = "127.0.0.1"
 LAST_PORT = 65535
 LARGE = 8 << 20
@@ -131,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _whole_tasks(folders: Sequence[Path], args: argparse.Namespace) -> int:
-    """Raises InputError for options of recorded steps."""
+    """Serves the page of whole tasks. Raises InputError for options of recorded steps."""
     from seeact_offline.trajectories.trajectory_files import NOBODY
     from seeact_offline.viewer.trajectory_site import TrajectorySite
 

@@ -103,7 +103,7 @@ class AttributesGrounding(Grounding):
         return self._first_question(prepared).reachable
 
     async def _answer(self, prepared: PreparedStep, asked: _FirstQuestion, session: Session) -> _Outcome:
-        """Raises StepError."""
+        """Asks for a type and a text, looks for them, and asks again where several elements fit. Raises StepError."""
         question = asked.question
         talk = await session.converse(question)
         read = GroundingReply(None, failure=talk.failure)

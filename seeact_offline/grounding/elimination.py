@@ -24,6 +24,7 @@ RULES: tuple[Rule, ...] = ("released", "corrected")
 OutOfRange = Literal["reset", "keep"]
 OUT_OF_RANGE: tuple[OutOfRange, ...] = ("reset", "keep")
 """Effects that a letter that was not offered can have on the last pick."""
+# as released
 GROUP_SIZE = 5
 
 

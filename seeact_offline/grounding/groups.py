@@ -99,7 +99,8 @@ class GroupStrategy(Grounding):
         return dict(self.grouping(prepared).notes)
 
     def questions(self, prepared: PreparedStep) -> list[Question]:
-        """One a group, top of the page first. Raises RowError `missing_box`, `bad_screenshot`, `nothing_to_show`."""
+        """The questions, one per group, top of the page first. Raises RowError `missing_box`,
+        `bad_screenshot`, `nothing_to_show`."""
         return [self.build_question(prepared, ids, index) for index, ids in enumerate(self.grouping(prepared).groups)]
 
     def final_round(self, prepared: PreparedStep, picks: Sequence[str], index: int) -> Question:

@@ -312,7 +312,8 @@ class MindactGrounding(Grounding):
         )
 
     def _picture(self, prepared: PreparedStep, ids: Sequence[str]) -> Crop | None:
-        """Raises RowError `missing_box`, `bad_screenshot`."""
+        """The part of the page that the candidates are in; None where no picture is shown. Raises RowError
+        `missing_box`, `bad_screenshot`."""
         if not self.form.image:
             return None
         boxes = ranked_boxes(prepared.step, prepared.ranked)

@@ -38,14 +38,14 @@ STRICT_READING = Option(
 
 
 def whole(text: str) -> int:
-    """Raises ValueError."""
+    """Reads a whole number of at least 0. Raises ValueError."""
     if not text.isdecimal():
         raise ValueError(f"expected a whole number of at least 0, got {text}")
     return int(text)
 
 
 def percent(text: str) -> float:
-    """Raises ValueError."""
+    """Reads a number from 0 to 100. Raises ValueError."""
     try:
         value = float(text)
     except ValueError:

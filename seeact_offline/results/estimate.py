@@ -73,8 +73,9 @@ def dry_run(
     """Estimates calls, tokens, cost and statistical power of `evaluate` with the same configuration. Ranks if need be,
     and keeps the scores as `evaluate` does; sends nothing.
 
-    `assumed`: None: measured in the run's own folder where it has ENOUGH_STEPS, else as `Assumptions` has it. `tokenizer`:
-    None: the one of `local_tokenizer`. Raises InputError as `evaluate` does; a missing API key is no error.
+    `assumed`: None: measured in the run's own folder where it has ENOUGH_STEPS, else as
+    `Assumptions` has it. `tokenizer`: None: the one of `local_tokenizer`. Raises InputError as
+    `evaluate` does; a missing API key is no error.
 
     >>> estimated = dry_run(limit=1, grounding="pixel", model="openai/gpt-4o", out="runs/planned", cache="off")
     >>> estimated.n_steps, estimated.expected.calls, estimated.expected.image_tokens

@@ -195,7 +195,7 @@ class StoredReplies(Model):
         self._groups = {group.group: group for group in prediction.groups}
 
     async def complete(self, request: Request) -> Completion:
-        """Raises CallError: as the model declined, or `no_recorded_reply`."""
+        """Answers with the stored reply. Raises CallError: as the model declined, or `no_recorded_reply`."""
         group = self._groups.get(request.group)
         if group is not None and request.turn <= len(group.replies):
             return Completion(group.replies[request.turn - 1], Usage(calls=1))

@@ -165,9 +165,9 @@ def rescore_all(
     out: Path | None = None,
     watch: Watch | None = None,
 ) -> ProtocolComparison:
-    """Two or more protocols, and what makes them differ. Scores and report of each go to a folder of its
-    name in `out`, the differences to `delta.json` and `delta.md` there; nothing is written without it. The
-    run's own files stay as they are.
+    """Scores a run by two or more protocols, and finds what makes them differ. Scores and report of each go to a
+    folder of its name in `out`, the differences to `delta.json` and `delta.md` there; nothing is written without it.
+    The run's own files stay as they are.
 
     Raises InputError as `rescore` does.
     """
@@ -275,7 +275,8 @@ def with_opinions(
 
 
 def _rights_of_oracle(run: Path, finished: FinishedRun) -> dict[StepKey, bool]:
-    """Raises InputError for another kind of run, and for one of other steps."""
+    """Tells for each step whether an oracle run gets it right. Raises InputError for another kind of
+    run, and for one of other steps."""
     scored = read_scored(run)
     grounding = read_results(run).grounding
     if grounding not in STRATEGIES or not STRATEGIES[grounding].is_human:

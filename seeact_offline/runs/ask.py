@@ -167,7 +167,7 @@ async def ask_step(step: Step, scores: Scores | None, model: Model, *, grounding
 
 
 async def predict(step: Step, ready: Callable[[], PreparedStep], grounding: Grounding, model: Model) -> Prediction:
-    """One step, prepared by `ready`, which raises as `prepare` does. Raises only what must stop the run.
+    """Asks one step, prepared by `ready`, which raises as `prepare` does. Raises only what must stop the run.
 
     What was ranked and whether a right element can be reached is known before the model is
     asked, and kept whatever it does.

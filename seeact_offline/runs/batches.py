@@ -270,7 +270,8 @@ class _ReplyReader:
     problems: list[str] = field(default_factory=list)
 
     def read(self, path: Path) -> None:
-        """Raises InputError for a file that cannot be read, or a store that cannot be written."""
+        """Reads a file of replies into the store. Raises InputError for a file that cannot be read, or a
+        store that cannot be written."""
         try:
             for number, line in result_lines(path):
                 if line is None or line.strip():

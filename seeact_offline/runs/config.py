@@ -340,8 +340,9 @@ class EvalConfig(RankingOptions):
                     own[named.name] = named.read(text)
                 except ValueError as error:
                     raise InputError(named.name, "a value of this option", f"{text!r}: {error}") from None
-            if named.choices and own.get(named.name) is not None:
-                _check_choice(named.name, own[named.name], named.choices)
+            choice = own.get(named.name)
+            if named.choices and choice is not None and choice not in named.choices:
+                raise InputError(named.name, f"one of {', '.join(map(str, named.choices))}", repr(choice))
         object.__setattr__(self, "grounding_options", own)
         if self.limit is not None and self.sample is not None:
             raise InputError("sample", sentence="use `sample` or `limit`, not both")
@@ -445,11 +446,6 @@ def _check_agent(config: EvalConfig) -> None:
     if config.grounding != "choice" or config.ungrounded:
         other = "ungrounded" if config.ungrounded else "grounding"
         raise InputError(other, f"none beside agent {config.agent}, which brings its own", config.grounding)
-
-
-def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
-    if value not in choices:
-        raise InputError(name, f"one of {', '.join(map(str, choices))}", repr(value))
 
 
 def _task_ids(tasks: Path | str | Collection[str] | None) -> tuple[str, ...] | None:

@@ -60,7 +60,7 @@ class ModelSettings:
 
     @property
     def asks_each(self) -> bool:
-        """Equal requests of a step are each asked."""
+        """True where equal requests of a step are each asked."""
         return self.options.asks_each or self.is_free
 
     def check_limit(self) -> None:

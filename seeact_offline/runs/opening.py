@@ -57,7 +57,7 @@ class OpenRun:
     """None where nothing is ranked."""
     grounding: Grounding
     repeats: tuple[Grounding, ...]
-    """The grounding in other orders of groups and choices, one a repeat."""
+    """The grounding in other orders of groups and choices, one per repeat."""
     model: ModelSettings
     protocol: Protocol
     folder: RunFolder
@@ -126,7 +126,7 @@ class OpenRun:
 
 
 def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
-    """Raises InputError for a field that cannot be used."""
+    """Opens everything that a run needs, and sends nothing. Raises InputError for a field that cannot be used."""
     protocol = find_protocol(config.protocol or config.find_strategy().protocol, grounded=not config.ungrounded)
     opened = open_strategy(config)
     source = opened.reply_source
@@ -285,7 +285,7 @@ def _flagged(config: EvalConfig, split: Split) -> frozenset[StepKey] | None:
 
 
 def _ask_options(config: EvalConfig, split: Split, model: ModelSettings) -> AskOptions:
-    """Raises InputError for a step that is not in the split."""
+    """Reads how steps are asked, and which. Raises InputError for a step that is not in the split."""
     named = None
     if config.step is not None:
         keys = {str(key): key for key in split.keys}

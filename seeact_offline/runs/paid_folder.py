@@ -24,7 +24,7 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass
 class PaidFolder:
-    """Made by `paid_folder`."""
+    """A locked folder with its ledger open; made by `paid_folder`."""
 
     folder: RunFolder
     settings: ModelSettings

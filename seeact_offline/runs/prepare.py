@@ -21,7 +21,7 @@ _NO_SCREENSHOT = "the row has no screenshot"
 
 
 def prepare(step: Step, scores: Scores | None, k: int, needs_picture: bool = True) -> PreparedStep:
-    """Parses, and ranks where there are scores. Raises StepError (RowError for what the row gets
+    """Parses a step, and ranks its candidates where there are scores. Raises StepError (RowError for what the row gets
     wrong, with the ranks that it has)."""
     try:
         _check(step, needs_picture)

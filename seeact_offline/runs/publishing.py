@@ -78,7 +78,8 @@ def export(run: Path, out: Path, dataset_id: str | None = None) -> ExportFiles:
 
 
 def _steps(run: Path) -> dict[StepKey, dict[str, Any]]:
-    """Raises InputError where a step's score has no prediction."""
+    """Collects the scores of each step, with the digest of its prediction. Raises InputError where a
+    step's score has no prediction."""
     hashes = {}
     for line in Journal(run / "predictions.jsonl").lines():
         hashes[read_prediction(line.text).key] = hashlib.sha256(line.text.encode()).hexdigest()
@@ -91,8 +92,8 @@ def _steps(run: Path) -> dict[StepKey, dict[str, Any]]:
 
 
 def _entries(run: Path, results: Results, dataset_id: str) -> list[Any]:
-    """One a figure, in per cent: the averages that the protocol quotes, and the shares of tasks done. The notes name
-    the settings and the hashes of the files that the figures stand for."""
+    """Entries of figures in per cent: the averages that the protocol quotes, and the shares of tasks done. The notes
+    name the settings and the hashes of the files that the figures stand for."""
     from huggingface_hub import EvalResultEntry
 
     parts = [f"{results.n_tasks} tasks, {results.n_steps} steps"]

@@ -121,8 +121,8 @@ def unreadable_failures() -> frozenset[str]:
 def reading_hint(
     predictions: Sequence[Prediction], truths: Sequence[Truth], settings: Mapping[str, Any]
 ) -> ReadingHint | None:
-    """None where most replies can be read, and some places lie on candidates. `truths`: of the same
-    steps. `settings`: the manifest's."""
+    """Looks for the reason of unreadable or misplaced replies. None where most replies can be read, and some places lie
+    on candidates. `truths`: of the same steps. `settings`: the manifest's."""
     pairs = [
         (prediction, truth)
         for prediction, truth in zip(predictions, truths, strict=True)

@@ -74,7 +74,7 @@ class Run:
         return sum(prediction.has_failed for prediction in self.predictions())
 
     def predictions(self) -> list[Prediction]:
-        """Everything that was said, in data set order."""
+        """The predictions, with all that the model said, in data set order."""
         return list(RunFolder(self.path).load().values())
 
     def report(self) -> str:

@@ -32,7 +32,8 @@ def extent(split: Split) -> str:
 
 
 def step_ids(ids: str | Collection[str]) -> tuple[str, ...]:
-    """Ids of steps (`annotation_id_action_uid`): given one by one, separated by commas, or as `@FILE` with one a line.
+    """Ids of steps (`annotation_id_action_uid`): given one by one, separated by commas,
+    or as `@FILE` with one per line.
 
     Raises InputError for a file that cannot be read, and where there is none.
     """

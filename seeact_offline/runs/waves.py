@@ -31,9 +31,9 @@ from seeact_offline.models.http_client import MAX_REPLY_BYTES
 from seeact_offline.records import InputError
 from seeact_offline.runs.folder import worded
 
+# limits of one file, as OpenAI takes it
 MAX_BYTES = 200_000_000
 MAX_REQUESTS = 50_000
-"""Limits of one file, as OpenAI takes it."""
 _WAVE = re.compile(r"wave-([1-9]\d{0,5})")
 _OURS = re.compile(r"requests-\d+\.jsonl|index\.jsonl")
 
@@ -159,7 +159,7 @@ class BatchFolder:
         return sorted(waves, key=lambda wave: wave.number)
 
     def closings(self) -> list[Closing]:
-        """Oldest first. Raises InputError."""
+        """The closings of waves, oldest first. Raises InputError."""
         closings = []
         for wave in self.waves():
             if wave.is_closed:
@@ -230,7 +230,7 @@ class WaveWriter:
         return Wave(self.path, file)
 
     def close(self) -> None:
-        """Safe to call twice."""
+        """Closes the files. Safe to call twice."""
         self._end_shard()
         if self._index is not None:
             self._index.close()
