@@ -672,7 +672,7 @@ class Completion:
 class Model(ABC):
     """The one seam to language models. Only `complete` must be written: the rest is what most models have of it.
 
-    An object or a function of Python that is no `Model` is made one where it is opened (`models.function`).
+    An object or a function of Python that is no `Model` is made one where it is opened (`models.provider`).
     """
 
     server: str = "the model"

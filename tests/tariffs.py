@@ -27,8 +27,8 @@ from typing import Any
 
 from PIL import Image
 
+from seeact_offline.models.tokens import Size, count_words, tiles
 from seeact_offline.records import InputError, ModelStopped
-from seeact_offline.tokens import Size, count_words, tiles
 from tests.batch_server import BatchServer
 from tests.chat_server import Answer
 from tests.pages import synthetic_rows, write_parquet

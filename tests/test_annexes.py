@@ -59,6 +59,19 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return (out / "predictions.jsonl").read_bytes()
 
 
+def plant(root: Path, annexes: list[str]) -> None:
+    """Copies the tree without these annexes."""
+    for name in ("seeact_offline", "ranker", "prompts", "scripts", "tests", "docs"):
+        shutil.copytree(REPO / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(REPO / "pyproject.toml", root)
+    for annex in annexes:
+        shutil.rmtree(root / "seeact_offline" / annex)
+        shutil.rmtree(root / "tests" / "seeact_offline" / annex)
+        for verb in ANNEXES[annex].verbs:
+            (root / "seeact_offline" / "cli" / f"{verb}.py").unlink()
+            (root / "scripts" / f"{verb}.py").unlink(missing_ok=True)
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "annexes",
@@ -69,16 +82,25 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 )
 def test_the_core_works_without_annexes(annexes: list[str], whole: bytes, tmp_path: Path) -> None:
     root, verbs = tmp_path / "tree", {verb for annex in annexes for verb in ANNEXES[annex].verbs}
-    for name in ("seeact_offline", "ranker", "prompts", "tests", "docs"):
-        shutil.copytree(REPO / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(REPO / "pyproject.toml", root)
-    for annex in annexes:
-        shutil.rmtree(root / "seeact_offline" / annex)
-        shutil.rmtree(root / "tests" / "seeact_offline" / annex)
-    for verb in verbs:
-        (root / "seeact_offline" / "cli" / f"{verb}.py").unlink()
-
+    plant(root, annexes)
     printed = check(root, tmp_path / "run", *CORE_TESTS)
     assert (tmp_path / "run" / "predictions.jsonl").read_bytes() == whole
     assert "compare" in printed
     assert not {verb.replace("_", "-") for verb in verbs} & set(re.findall(r"^ +([a-z-]+) ", printed, re.MULTILINE))
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)
+def test_the_cores_quick_tests_pass_without_annexes(tmp_path: Path) -> None:
+    plant(tmp_path, [*ANNEXES])
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", "-m", "not slow and not nightly"]
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [*command, "tests/seeact_offline", "tests/ranker"],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr

@@ -28,7 +28,7 @@ HEAVY = {"torch", "transformers", "datasets", "pandas", "openai", "cv2", "superv
 # Lowest floor first: a module imports its own floor and those below it; on the ground, nothing.
 FLOORS = (
     {"records", "sample"},
-    {"files", "pages", "prompting", "prompt_import", "replies", "merging", "tokens"},
+    {"files", "pages", "prompting", "replies", "merging"},
     {"dataset", "models"},
     {"ranking", "grounding", "scoring"},
     {"runs", "results"},

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
-from seeact_offline.files.places import cache_folder
+from seeact_offline.files.digest import cache_folder
 from seeact_offline.files.store import Store
 from seeact_offline.files.table import Table
 from seeact_offline.runs.model_settings import REPLIES

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from seeact_offline.cli.output import say
-from seeact_offline.prompt_import import IMPORTABLE, MINDACT, import_agent_prompts, import_prompts
+from seeact_offline.prompting.published import IMPORTABLE, MINDACT, import_agent_prompts, import_prompts
 
 JUDGE = "judge-"
 """The beginning of the names of judges' prompts."""

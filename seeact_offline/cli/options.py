@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from seeact_offline.cli.parser import MOST_NAMED, Parser, basic
 from seeact_offline.dataset import SPLITS, TEST_SPLITS, canonical_split, open_split
-from seeact_offline.files.places import PREFIX
+from seeact_offline.files.digest import PREFIX
 from seeact_offline.grounding.strategies import UNGROUNDED, find_strategy, own_options
 from seeact_offline.grounding.strategy import Option
 from seeact_offline.records import DatasetError, InputError

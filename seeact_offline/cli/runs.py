@@ -8,8 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from seeact_offline.cli.output import say
+from seeact_offline.files.digest import RUNS
 from seeact_offline.files.markdown import percent
-from seeact_offline.files.places import RUNS
 from seeact_offline.files.table import Table
 from seeact_offline.records import InputError
 from seeact_offline.results.listing import FIGURES, ListedRun, listed_run

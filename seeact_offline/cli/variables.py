@@ -7,7 +7,7 @@ import argparse
 import shlex
 from collections.abc import Sequence
 
-from seeact_offline.models.environment import variable
+from seeact_offline.models.address import variable
 from seeact_offline.records import InputError
 
 

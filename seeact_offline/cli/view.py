@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.progress import StepProgress
-from seeact_offline.files.places import RUNS
+from seeact_offline.files.digest import RUNS
 from seeact_offline.records import InputError
 from seeact_offline.scoring.report import counted
 

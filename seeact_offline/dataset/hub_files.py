@@ -17,8 +17,7 @@ from threading import Thread
 from typing import Any
 
 from ..files import hub
-from ..files.digest import cached_file_digest
-from ..files.places import cache_folder
+from ..files.digest import cache_folder, cached_file_digest
 from ..records import DatasetError
 from .readers import ParquetFiles, first_line
 from .rows import LIGHT_COLUMNS

@@ -330,7 +330,7 @@ def _also_right(raw: object, log: FaultLog) -> tuple[OtherAnswer, ...]:
     if raw is None or raw == "":
         return ()
     # most data sets have no such column
-    from ..files.other_answers import OtherAnswerEntry
+    from ..files.formats import OtherAnswerEntry
 
     try:
         entries = read_json(raw) if isinstance(raw, str) else raw

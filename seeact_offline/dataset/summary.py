@@ -13,9 +13,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from seeact_offline.models.tokens import Size, full_size_visual_tokens, visual_tokens
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import RowError, Step
-from seeact_offline.tokens import Size, full_size_visual_tokens, visual_tokens
 
 
 @dataclass(frozen=True, slots=True)

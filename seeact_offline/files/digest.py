@@ -1,15 +1,37 @@
-"""Digests that identify content."""
+"""Digests that identify content, and the user's folders that are used where none is named: the cache keeps digests of
+large files."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from .places import cache_folder
-from .whole import replace_text
+from seeact_offline.files.whole import replace_text
+
+PREFIX = "SEEACT_"
+"""Begins the names of our variables: SEEACT_BASE_URL is `--base-url`, and SEEACT_CACHE names the folder of all
+caches."""
+
+RUNS = Path("runs")
+"""The folder in which `eval` makes a folder a run."""
+
+
+def cache_folder() -> Path:
+    """Returns `$SEEACT_CACHE`, or `seeact-offline` in the user's cache folder; users may delete it at any time."""
+    named = os.environ.get(f"{PREFIX}CACHE")
+    if named:
+        return Path(named)
+    # a user without a home folder keeps nothing: nothing can be written below the null device, nor be put there by others
+    home = os.path.expanduser("~")
+    cache = os.environ.get("XDG_CACHE_HOME") or Path(os.devnull if home == "~" else home, ".cache")
+    return Path(cache) / "seeact-offline"
+
+
+# --- digests ---
 
 
 def file_digest(path: Path) -> str:

@@ -1,6 +1,7 @@
 """JSON and YAML texts -> values; an error is one sentence that names the field, the expectation and the finding.
 
-Texts are parsed by `json` and checked by msgspec, because a model's reply may hold a lone surrogate, which msgspec cannot parse.
+Texts are parsed by `json` and checked by msgspec, because a model's reply may hold a lone surrogate, which msgspec
+cannot parse.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
+
+from seeact_offline.records import OPERATIONS, Box, OtherAnswer
 
 T = TypeVar("T", bound=msgspec.Struct)
 WORDS = {
@@ -70,7 +73,8 @@ def read_json(text: str | bytes) -> Any:
 
 
 def check_finite(value: Any) -> None:
-    """Raises FormatError for NaN, an infinity, or a whole number that is no float, anywhere in a JSON value of `read_json`."""
+    """Raises FormatError for NaN, an infinity, or a whole number that is no float, anywhere in a JSON value of
+    `read_json`."""
     level = [value]
     while level:
         for number in level:
@@ -83,8 +87,8 @@ def check_finite(value: Any) -> None:
 
 
 def unescape_html(text: str) -> str:
-    """The text with entities of HTML as characters. A number too large for any character becomes U+FFFD, however long it is, where
-    `html.unescape` raises ValueError for 4,300 digits."""
+    """The text with entities of HTML as characters. A number too large for any character becomes U+FFFD, however long
+    it is, where `html.unescape` raises ValueError for 4,300 digits."""
     return html.unescape(_REFERENCE.sub(lambda number: f"&#{number[1][:8]}", text))
 
 
@@ -179,8 +183,8 @@ _are_described: set[object] = set()
 def described(kind: Any) -> Any:
     """The type, once msgspec has its description.
 
-    msgspec makes it when a type is first read, and offers it to other threads before it is whole: a second thread that reads the same
-    type then ends the program with a segmentation fault.
+    msgspec makes it when a type is first read, and offers it to other threads before it is whole: a second thread that
+    reads the same type then ends the program with a segmentation fault.
     """
     if kind not in _are_described:
         with _describing:
@@ -242,3 +246,28 @@ def as_number(value: object) -> float | None:
         return float(value)
     except (ValueError, OverflowError):
         return None
+
+
+# --- other right answers ---
+
+
+class OtherAnswerEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One other right answer; see `OtherAnswer`."""
+
+    element_ids: tuple[str, ...] = ()
+    op: str | None = None
+    value: str = ""
+    boxes: tuple[tuple[float, float, float, float], ...] = ()
+    """Each `[x, y, width, height]` in pixels of the page."""
+
+    def __post_init__(self) -> None:
+        if self.op is not None and self.op not in OPERATIONS:
+            raise FormatError(f"op to be one of {', '.join(OPERATIONS)}", repr(self.op)[:40])
+        if not self.element_ids and self.op is None:
+            raise FormatError("element_ids, op or both", "neither")
+        if self.value and self.op is None:
+            raise FormatError("the op of a value", "none")
+
+    @property
+    def answer(self) -> OtherAnswer:
+        return OtherAnswer(self.element_ids, self.op, self.value, tuple(Box(*box) for box in self.boxes))

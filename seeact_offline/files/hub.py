@@ -22,8 +22,7 @@ from tempfile import TemporaryDirectory
 from threading import Lock, Thread
 from typing import Any, Literal, TypeVar
 
-from seeact_offline.files.digest import cached_file_digest
-from seeact_offline.files.places import cache_folder
+from seeact_offline.files.digest import cache_folder, cached_file_digest
 from seeact_offline.files.redaction import redact
 from seeact_offline.records import InputError, SeeActError
 

@@ -26,6 +26,7 @@ from seeact_offline.grounding.strategy import (
     StrategyInstance,
     whole,
 )
+from seeact_offline.models.tokens import fitted_scale
 from seeact_offline.pages.marks import (
     NO_MARK,
     STYLE,
@@ -44,7 +45,6 @@ from seeact_offline.pages.screenshots import Crop, encode
 from seeact_offline.prompting import Placeholders, PromptPack
 from seeact_offline.records import PNG, Box, ImageFormat, InputError, MergeRule
 from seeact_offline.replies.final_answer import parse_grounding_reply
-from seeact_offline.tokens import fitted_scale
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from seeact_offline.grounding import GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.merging import Decision
-from seeact_offline.models.model_call import WAITING, call_model
+from seeact_offline.models.client import WAITING, call_model
 from seeact_offline.pages.screenshots import Crop, group_crop
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import (

@@ -23,6 +23,7 @@ from seeact_offline.grounding.conversation import (
     nonzero_notes,
 )
 from seeact_offline.merging import RELEASED_SIZE, decision, merge, split_groups
+from seeact_offline.models.tokens import count_words, visual_tokens
 from seeact_offline.pages.screenshots import is_crop_empty
 from seeact_offline.prompting import PromptPack
 from seeact_offline.records import (
@@ -36,7 +37,6 @@ from seeact_offline.records import (
     Step,
     StepError,
 )
-from seeact_offline.tokens import count_words, visual_tokens
 
 NOTES = {
     "last_group_dropped": "a last group of one element, which is not asked about (any group size but 17)",

@@ -17,9 +17,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from seeact_offline.files.formats import decoded
-from seeact_offline.files.journal import Journal
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.table import Table
+from seeact_offline.files.whole import Journal
 from seeact_offline.runs.folder import worded
 from seeact_offline.scoring.inference import interval, wilson
 from seeact_offline.trajectories.judgements import LaterVerdict

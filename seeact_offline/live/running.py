@@ -25,9 +25,8 @@ import msgspec
 from seeact_offline.agents.gui_agent import AgentGrounding
 from seeact_offline.dataset.rows import StoredScreenshot
 from seeact_offline.files.digest import file_digest
-from seeact_offline.files.journal import Journal
 from seeact_offline.files.redaction import redact
-from seeact_offline.files.whole import replace_text
+from seeact_offline.files.whole import Journal, replace_text
 from seeact_offline.grounding import Grounding
 from seeact_offline.live.acting_places import (
     BUNDLED,

@@ -1,8 +1,8 @@
-"""Language models: one protocol, one module a provider. `open_model` turns `PROVIDER/NAME`, `FILE.py:NAME`, an object or a function
-into a model in its budget, whose replies are kept.
+"""Language models: one protocol, one module a provider. `open_model` turns `PROVIDER/NAME`, `FILE.py:NAME`, an object
+or a function into a model in its budget, whose replies are kept.
 
-A new provider is a module that declares a `Provider`, and a line in PROVIDERS; or one in a file outside the package, named by its
-path; or an entry point in the group ENTRY_POINTS.
+A new provider is a module that declares a `Provider`, and a line in PROVIDERS; or one in a file outside the package,
+named by its path; or an entry point in the group ENTRY_POINTS.
 """
 
 from __future__ import annotations
@@ -15,11 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from seeact_offline.files.extensions import Doors, entry_point_names, load_named
-from seeact_offline.models.bills import Price
-from seeact_offline.models.function import ObjectModel, name_of_object, provider_of_object
-from seeact_offline.models.image_tokens import ImageRule
+from seeact_offline.models.budget import Price
 from seeact_offline.models.prices import bundled_prices
-from seeact_offline.models.provider import ModelOptions, Provider, version_of
+from seeact_offline.models.provider import (
+    ModelOptions,
+    ObjectModel,
+    Provider,
+    name_of_object,
+    provider_of_object,
+    version_of,
+)
+from seeact_offline.models.tokens import ImageRule
 from seeact_offline.records import Model, ModelSpecError, did_you_mean
 
 __all__ = [
@@ -55,7 +61,8 @@ class ModelSource:
 
     @property
     def is_text_to_text(self) -> bool:
-        """Tells whether it reads a prompt and writes another text, as `Provider.is_text_to_text`. Raises ModelSpecError for a model that cannot be found."""
+        """Tells whether it reads a prompt and writes another text, as `Provider.is_text_to_text`. Raises ModelSpecError
+        for a model that cannot be found."""
         return self.provider.is_text_to_text(self.name)
 
     def image_rule(self, options: ModelOptions) -> ImageRule | None:
@@ -94,8 +101,8 @@ class ModelSource:
 
 
 def find_model(spec: Any) -> ModelSource:
-    """The source of the model that `PROVIDER/NAME` names (only the first slash splits: the rest may be a path), or `FILE.py:NAME`
-    (with `/REST` where NAME is a Provider), or of an object or a function of Python.
+    """The source of the model that `PROVIDER/NAME` names (only the first slash splits: the rest may be a path), or
+    `FILE.py:NAME` (with `/REST` where NAME is a Provider), or of an object or a function of Python.
 
     Raises ModelSpecError for a text that names none, InputError for a file that cannot be loaded.
     """
@@ -106,21 +113,22 @@ def find_model(spec: Any) -> ModelSource:
         return ModelSource(PROVIDERS[first], rest)
     if in_file := _FILE_SPEC.fullmatch(spec):
         first, rest = in_file["extension"], in_file["rest"] or ""
-    found = None if first in PROVIDERS else load_named(first, ENTRY_POINTS, "model")
-    if found is None:
-        known = ", ".join([*PROVIDERS, *entry_point_names(ENTRY_POINTS)])
-        wanted = f"PROVIDER/NAME with PROVIDER one of {known}, for example builtin/lexical, or FILE.py:NAME"
+    source = None if first in PROVIDERS else load_named(first, ENTRY_POINTS, "model")
+    if source is None:
+        names = ", ".join([*PROVIDERS, *entry_point_names(ENTRY_POINTS)])
+        wanted = f"PROVIDER/NAME with PROVIDER one of {names}, for example builtin/lexical, or FILE.py:NAME"
         hint = "" if did_you_mean(repr(spec), wanted) else _named_with_provider(spec)
         raise ModelSpecError("model", wanted, f"{spec!r}{hint}")
-    if isinstance(found.value, Provider):
-        return ModelSource(found.value, rest, {"code": found.digest})
+    if isinstance(source.value, Provider):
+        return ModelSource(source.value, rest, {"code": source.digest})
     if rest:
-        raise ModelSpecError("model", f"{found.name} alone, which is no Provider", spec)
-    return ModelSource(provider_of_object(found.value, found.name, found.digest))
+        raise ModelSpecError("model", f"{source.name} alone, which is no Provider", spec)
+    return ModelSource(provider_of_object(source.value, source.name, source.digest))
 
 
 def _named_with_provider(spec: str) -> str:
-    """Returns `; did you mean PROVIDER/NAME?` for a model that is named without its provider; empty for no name at all."""
+    """Returns `; did you mean PROVIDER/NAME?` for a model that is named without its provider; empty for no name at
+    all."""
     if spec in PROVIDERS["builtin"].usage:
         meant = [f"builtin/{spec}"]
     elif spec and Path(spec).exists():
@@ -138,7 +146,8 @@ def _named_with_provider(spec: str) -> str:
 def open_model(spec: Any, options: ModelOptions) -> Model:
     """Opens a model, as `find_model` names it, in its budget and with its replies kept.
 
-    Raises ModelSpecError for a spec that names no usable model, InputError for a file of kept replies that cannot be used.
+    Raises ModelSpecError for a spec that names no usable model, InputError for a file of kept replies that cannot be
+    used.
     """
     return find_model(spec).open(options)
 

@@ -1,17 +1,58 @@
-"""The server that a base URL names, without secrets: such a URL can hold a user's password, a key in its query, or one in its
-path.
+"""The server that a base URL names, without secrets: such a URL can hold a user's password, a key in its query, or one
+in its path.
+
+Server, key and options of a model are variables of the process, else of the file `.env` in the working folder. Of the
+file only NAMES and what begins with PREFIX are read, and it never overrides the process. A folder may be somebody
+else's, so its file cannot send a key of the process to a server of its own: see `find_server`.
 """
 
 from __future__ import annotations
 
 import base64
+import os
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
+from seeact_offline.files.digest import PREFIX
+from seeact_offline.files.named import read_named
 from seeact_offline.files.redaction import BLOT, hide, redact_reported
-from seeact_offline.models.environment import from_file, variable
-from seeact_offline.records import ModelSpecError
+from seeact_offline.records import InputError, ModelSpecError
+
+NAMES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "AZURE_OPENAI_API_KEY")
+LONGEST_FILE = 100_000
+"""Bytes; of a longer one nothing is read."""
+LONGEST_LINE = 4_000
+_LINE = re.compile(
+    r"""\s*(?:export\s+)?(?P<name>\w+)\s*=\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>.*?))\s*(?:(?<=\s)\#.*)?"""
+)
+"""`NAME=value`, the value bare or in quotes, perhaps with `export` before it and a comment after a blank."""
+
+
+def variable(name: str) -> str:
+    """Returns the value without blanks around it; empty where it is set nowhere."""
+    return os.environ.get(name, "").strip() or from_file(name)
+
+
+def from_file(name: str) -> str:
+    """The value in `.env`; empty where that file has none, or where the process has one already."""
+    if not (name in NAMES or name.startswith(PREFIX)) or os.environ.get(name, "").strip():
+        return ""
+    try:
+        lines = read_named(".env", Path(".env"), largest=LONGEST_FILE).decode("utf-8", "replace").splitlines()
+    except InputError:
+        return ""
+    matches = [_LINE.fullmatch(line) for line in lines if len(line) <= LONGEST_LINE]
+    assignments = [match for match in matches if match is not None and match["name"] == name]
+    if not assignments:
+        return ""
+    # the last one counts, as in a shell
+    last = assignments[-1]
+    return (last["double"] or last["single"] or last["bare"] or "").strip()
+
+
+# --- addresses ---
 
 OPENAI_URL = "https://api.openai.com/v1"
 VARIABLE = "OPENAI_BASE_URL"
@@ -22,7 +63,8 @@ SHORTEST_PASSWORD = 4
 LONGEST_URL = 4_000
 """Characters: looking for secrets takes time that grows with their square."""
 _VERSION = re.compile(r"[\d.]+(-[\d.]+)*(-?(preview|beta|alpha|rc)\d*)?|v\d+|true|false")
-"""A query's value that is no secret; Azure's `api-version=2024-10-21` is one. Page texts and answers hold such words too."""
+"""A query's value that is no secret; Azure's `api-version=2024-10-21` is one. Page texts and answers hold such words
+too."""
 _RANDOM = re.compile(r"(?=[a-zA-Z]*\d)(?=\d*[a-zA-Z])[a-zA-Z0-9]{16,}")
 """A run of letters and digits in a path that nobody would choose as a name."""
 
@@ -54,22 +96,22 @@ def find_server(base_url: str | None) -> Server:
     """The server of `base_url`, else of the environment variable OPENAI_BASE_URL (or `.env`), else OpenAI's own.
 
     Every secret of the URL, and the API keys of the environment, are hidden from then on. Raises ModelSpecError for an
-    unusable URL, for one from the command line that holds a user (others on the machine can read command lines), and for one of
-    `.env` where the key is the environment's: the author of that file would be sent it.
+    unusable URL, for one from the command line that holds a user (others on the machine can read command lines), and
+    for one of `.env` where the key is the environment's: the author of that file would be sent it.
     """
     for name in (KEY_VARIABLE, AZURE_KEY_VARIABLE):
         hide(variable(name))
     from_environment = variable(VARIABLE)
     if base_url is None:
         check_key_goes_with(VARIABLE)
-    given = base_url if base_url is not None else from_environment or OPENAI_URL
-    parts = _split(given, "base_url" if base_url is not None else VARIABLE)
+    url = base_url if base_url is not None else from_environment or OPENAI_URL
+    parts = _split(url, "base_url" if base_url is not None else VARIABLE)
     _hide_all(parts)
     if base_url is not None and "@" in parts.netloc:
         raise ModelSpecError(
             "base_url",
             "a URL without user and password, which others can read off a command line",
-            f"{_safe(given)}; put the whole URL into the environment variable {VARIABLE} instead",
+            f"{_safe(url)}; put the whole URL into the environment variable {VARIABLE} instead",
         )
     bare = parts._replace(query="", fragment="")
     return Server(
@@ -92,7 +134,8 @@ def check_key_goes_with(name: str) -> None:
 
 
 def azure_key(server: Server) -> str:
-    """Azure's own variable, whose key goes into Azure's own header; empty where it is not set, and for other servers."""
+    """Azure's own variable, whose key goes into Azure's own header; empty where it is not set, and for other
+    servers."""
     return variable(AZURE_KEY_VARIABLE) if server.is_azure else ""
 
 

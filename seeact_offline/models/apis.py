@@ -1,7 +1,9 @@
-"""The two APIs of OpenAI in which a conversation can be put: chat completions, which every compatible server has, and responses.
+"""The two APIs of OpenAI in which a conversation can be put: chat completions, which every compatible server has, and
+responses.
 
 Messages: the system text; then user messages whose picture, if any, is the content part after the text, as in SeeAct's
-released code (`src/demo_utils/inference_engine.py`); several in a row are parts of one; the model's own earlier replies as the assistant's.
+released code (`src/demo_utils/inference_engine.py`); several in a row are parts of one; the model's own earlier replies
+as the assistant's.
 """
 
 from __future__ import annotations
@@ -77,19 +79,29 @@ class Api:
     def messages(
         self, messages: Sequence[Message], url: str, look: Mapping[str, str], with_system: bool = True
     ) -> list[dict[str, Any]]:
-        """The conversation, with this URL for each picture. What one role says in a row is one message of several parts.
+        """The conversation, with this URL for each picture. What one role says in a row is one message of several
+        parts.
 
         Without `with_system`, the system's text stands in front of the first other message's, as `hf/` has it.
         """
-        messages = messages if with_system else _system_folded(messages)
-        return [self._message(role, list(said), url, look) for role, said in groupby(messages, lambda one: one.role)]
+        if not with_system:
+            system = "\n\n".join(message.text for message in messages if message.role == "system")
+            others = [message for message in messages if message.role != "system"]
+            if not others:
+                messages = [replace(message, role="user") for message in messages]
+            else:
+                messages = [replace(others[0], text=f"{system}\n\n{others[0].text}"), *others[1:]] if system else others
+        return [
+            self._message(role, list(turns), url, look)
+            for role, turns in groupby(messages, lambda message: message.role)
+        ]
 
-    def _message(self, role: str, said: Sequence[Message], url: str, look: Mapping[str, str]) -> dict[str, Any]:
-        if len(said) == 1 and said[0].picture is None:
-            return {"role": role, "content": sendable(said[0].text)}
+    def _message(self, role: str, turns: Sequence[Message], url: str, look: Mapping[str, str]) -> dict[str, Any]:
+        if len(turns) == 1 and turns[0].picture is None:
+            return {"role": role, "content": sendable(turns[0].text)}
         parts: list[dict[str, Any]] = []
-        for message in said:
-            if message.text or len(said) == 1:
+        for message in turns:
+            if message.text or len(turns) == 1:
                 parts.append({"type": self.text_type, "text": sendable(message.text)})
             if message.picture is not None:
                 parts.append(self.picture(url, look))
@@ -99,10 +111,10 @@ class Api:
 def find_api(options: ModelOptions, is_openai: bool) -> Api:
     """The API that `model_args` name. Raises ModelSpecError for another name."""
     asked = options.model_args.get("api", "chat")
-    known = {"chat": OPENAI_CHAT if is_openai else CHAT, "responses": RESPONSES}
-    if asked not in known:
+    apis = {"chat": OPENAI_CHAT if is_openai else CHAT, "responses": RESPONSES}
+    if asked not in apis:
         raise ModelSpecError("model_args", "api=chat or api=responses", f"api={asked}")
-    return known[asked]
+    return apis[asked]
 
 
 # --- chat completions ---
@@ -231,7 +243,8 @@ def _merged_calls(pieces: Iterable[Any]) -> list[Any]:
 
 
 def _with_calls(text: str | None, calls: Sequence[Any]) -> str:
-    """The text of a reply, and each call of a tool as a line of JSON behind it, as models write them that have no tools."""
+    """The text of a reply, and each call of a tool as a line of JSON behind it, as models write them that have no
+    tools."""
     lines = [text] if text and text.strip() else []
     for call in calls:
         if isinstance(call, dict) and isinstance(call.get("arguments"), str):
@@ -297,20 +310,14 @@ RESPONSES = Api(
 _THOUGHTS = frozenset({"thinking", "reasoning", "redacted_thinking", "reasoning_text"})
 """Types of content parts that are no answer."""
 MOST_TOKENS, MOST_REPLY = 2_000_000, 500_000
-"""Tokens of the longest context, and of the longest reply, that servers offer: a count beyond that is a server's mistake."""
+"""Tokens of the longest context, and of the longest reply, that servers offer: a count beyond that is a server's
+mistake."""
 _MOST_USD = 1000.0
 """A bill for one call beyond that is one too."""
+# xAI counts bills in ticks of 1e-10 USD
 _TICKS = 10**10
 _DECIMAL = re.compile(r"\d{1,9}(\.\d{1,20})?(e-\d{1,2})?", re.IGNORECASE)
 _TIER_CHARS = 40
-
-
-def _system_folded(messages: Sequence[Message]) -> list[Message]:
-    told = "\n\n".join(message.text for message in messages if message.role == "system")
-    rest = [message for message in messages if message.role != "system"]
-    if not told or not rest:
-        return rest or [replace(message, role="user") for message in messages]
-    return [replace(rest[0], text=f"{told}\n\n{rest[0].text}"), *rest[1:]]
 
 
 def sendable(text: str) -> str:
@@ -340,12 +347,13 @@ def read_usage(body: Any) -> ReportedUsage:
         elif thoughts is not None and completion < thoughts <= MOST_REPLY:
             completion += thoughts
         tokens = Tokens(prompt, completion, images or 0)
-    return ReportedUsage(tokens, _named_cost(body), _tier(body))
+    tier = _of(body, "service_tier") or _of(usage, "service_tier")
+    return ReportedUsage(tokens, _named_cost(body), tier.lower()[:_TIER_CHARS] if isinstance(tier, str) else "")
 
 
 def _named_cost(body: Any) -> float | None:
-    """The bill in the reply: OpenRouter's `cost`, with what the provider of one's own key takes besides; DeepInfra's `estimated_cost`,
-    Perplexity's `total_cost`, xAI's ticks of 1e-10 USD. The largest where there are several."""
+    """The bill in the reply: OpenRouter's `cost`, with what the provider of one's own key takes besides; DeepInfra's
+    `estimated_cost`, Perplexity's `total_cost`, xAI's ticks of 1e-10 USD. The largest where there are several."""
     usage = _of(body, "usage")
     cost = _of(usage, "cost")
     charged = _usd(_of(cost, "total_cost") if isinstance(cost, dict) else cost)
@@ -359,7 +367,7 @@ def _named_cost(body: Any) -> float | None:
     ]
     if _of(usage, "is_byok") is True and charged is not None and upstream is not None:
         named.append(charged + upstream)
-    return max((one for one in named if one is not None), default=None)
+    return max((cost for cost in named if cost is not None), default=None)
 
 
 def _usd(value: Any) -> float | None:
@@ -370,13 +378,9 @@ def _usd(value: Any) -> float | None:
     return float(value) if is_number and 0 <= value <= _MOST_USD else None
 
 
-def _tier(body: Any) -> str:
-    tier = _of(body, "service_tier") or _of(_of(body, "usage"), "service_tier")
-    return tier.lower()[:_TIER_CHARS] if isinstance(tier, str) else ""
-
-
 def _count(value: Any) -> int | None:
-    """A number of tokens that one call can have, which some gateways write as a text or with a decimal point; None for anything else."""
+    """A number of tokens that one call can have, which some gateways write as a text or with a decimal point; None for
+    anything else."""
     if isinstance(value, str) and re.fullmatch(r"\d{1,9}", value):
         value = int(value)
     is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())

@@ -1,32 +1,198 @@
 """A limit on what a run's calls cost that is never exceeded: before each attempt the most that it can cost is reserved.
 
-Where that no longer fits, attempts wait for those in flight, which mostly cost less than was reserved for them. When none is in
-flight and it still does not fit, the run is out of budget. Each attempt is written to the run's ledger before it is made and when
-its cost is known, so a run that is killed and resumed knows everything that it may have spent.
+Where that no longer fits, attempts wait for those in flight, which mostly cost less than was reserved for them. When
+none is in flight and it still does not fit, the run is out of budget. Each attempt is written to the run's ledger
+before it is made and when its cost is known, so a run that is killed and resumed knows everything that it may have
+spent.
+
+The most that a call can cost follows from what is known of it and from the bills for the calls before it. A prompt's
+pictures are counted by the dearest rule that no bill has refuted: a rule under which an earlier prompt would have had
+more tokens than were billed is not the model's. Bills that are larger than the count raise it, each for prompt, reply
+and price. Without a price, the bills are bounds of one: no token of a reply can have cost more than its whole call
+divided by their number.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
+from bisect import bisect_left, insort
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack, suppress
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Self, TypeVar
 
 import msgspec
 
 from seeact_offline.files.formats import FormatError, decoded
-from seeact_offline.files.journal import Journal
-from seeact_offline.models.bills import NOTHING, Bills, Load, Price, Terms, load_of, text_tokens
+from seeact_offline.files.whole import Journal
+from seeact_offline.models.tokens import Size, count_words, visual_tokens
 from seeact_offline.records import CallError, Completion, InputError, Message, OutOfBudget, Usage
-from seeact_offline.tokens import Size, visual_tokens
 
 if TYPE_CHECKING:
     from seeact_offline.models.failures import Failure
+
+TOKENS_A_WORD = 1.5
+BYTES_A_TOKEN = 4
+"""A text counts as so many tokens a word, or one for so many bytes, whichever is more: tokenizers cut rare words into
+pieces."""
+PIXELS_A_TOKEN = 784
+"""By which the sizes of calls are compared, whatever rule the server has."""
+FRAME_TOKENS = 500
+"""Tokens of a prompt beyond our count up to which they are taken for what servers put around every conversation."""
+UNKNOWN = (2048, 2048)
+"""Pixels of a picture that does not say its size."""
+MILLION = 1_000_000
+CHEAP_TIERS = frozenset(
+    {"", "auto", "default", "standard", "standard_only", "on_demand", "scale", "shared", "flex", "batch"}
+)
+"""Service tiers that cost the usual price, or less."""
+
+
+class Price(NamedTuple):
+    """The charge of a model, in USD per million tokens.
+
+    >>> Price(prompt=2.5, completion=10).of(prompt_tokens=1000, completion_tokens=200)
+    0.0045
+    """
+
+    prompt: float
+    completion: float
+    tiers: tuple[tuple[str, Price], ...] = ()
+    """Prices of service tiers, by the name that requests and replies give them."""
+
+    def of(self, prompt_tokens: float, completion_tokens: float) -> float:
+        """USD for so many tokens."""
+        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / MILLION
+
+    def in_tier(self, tier: str) -> Price | None:
+        """The price in a service tier; None for one that may cost more, and has no price of its own."""
+        return dict(self.tiers).get(tier, self if tier in CHEAP_TIERS else None)
+
+    @property
+    def dearest(self) -> Price:
+        """The price in the dearest tier: a server may answer in another than was asked for."""
+        prices = [self, *(price for _, price in self.tiers)]
+        return Price(max(price.prompt for price in prices), max(price.completion for price in prices))
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Everything that decides the cost of a model's calls."""
+
+    price: Price | None = None
+    """None where the model itself reports what a call cost."""
+    max_tokens: int = 4096
+    """Most that a reply may have, where a call does not say otherwise."""
+    picture_rules: tuple[Callable[[Size], int], ...] = (visual_tokens,)
+    """Each counts the tokens of a picture as the model may do."""
+    name: str = ""
+    """Tells the models of a run apart; empty for the first."""
+
+
+class Load(NamedTuple):
+    """The size of a call: all that it sends, and the most that it can get."""
+
+    text: float
+    """The most tokens that all texts can have."""
+    pictures: tuple[Size, ...]
+    reply: float
+    """Most tokens of the reply."""
+
+    @property
+    def size(self) -> float:
+        """Tokens by which calls are compared."""
+        return self.text + sum(width * height / PIXELS_A_TOKEN for width, height in self.pictures)
+
+
+NOTHING = Load(0.0, (), 0.0)
+
+
+def load_of(messages: Sequence[Message], reply: float) -> Load:
+    """The load of a call. `reply`: most tokens of it."""
+    sizes = [getattr(message.picture, "size", UNKNOWN) for message in messages if message.picture is not None]
+    text = sum(text_tokens(message.text) for message in messages)
+    return Load(text, tuple((int(width), int(height)) for width, height in sizes), reply)
+
+
+def text_tokens(text: str) -> float:
+    """The most tokens that a text can plausibly have."""
+    # a run of other letters may be a sentence, and each of them more than a token
+    others = 0 if text.isascii() else sum(not character.isascii() for character in text)
+    return TOKENS_A_WORD * others + max(TOKENS_A_WORD * count_words(text), len(text) / BYTES_A_TOKEN)
+
+
+class Bills:
+    """The bills for a model's calls, and what follows from them for the next."""
+
+    def __init__(self, terms: Terms) -> None:
+        self._price, self._rules = terms.price, list(terms.picture_rules)
+        self._bills: list[tuple[float, float]] = []
+        """Size of a call and its USD, in order of size."""
+        self._prompts: list[tuple[Load, int]] = []
+        """With their tokens as billed."""
+        self._prompt_factor = self._reply_factor = self._price_factor = 1.0
+        """Largest ratios of what was billed to our count of it; at least 1."""
+        self._frame = 0.0
+        """Most tokens of a prompt beyond our count, as far as they are few."""
+        self._prompt_rate, self._reply_rate = 0.0, inf
+        """Most USD per million tokens, as far as the bills tell."""
+
+    def larger(self, load: Load) -> Sequence[float]:
+        """USD of each call that was at least so large."""
+        return [usd for _, usd in self._bills[bisect_left(self._bills, (load.size,)) :]]
+
+    def most(self, load: Load) -> float | None:
+        """USD that a call can cost; None where no bill tells."""
+        price = self._price
+        if price is None and self._prompt_rate and self._reply_rate < inf:
+            price = Price(self._prompt_rate, self._reply_rate)
+        if price is not None:
+            tokens = self._frame + self._prompt_factor * self._prompt_tokens(load)
+            return self._price_factor * price.dearest.of(tokens, self._reply_factor * load.reply)
+        # replies differ in length
+        return 2 * max(self.larger(load)) if self.larger(load) else None
+
+    def own_cost(self, load: Load) -> float:
+        """USD by our count alone; 0 without a price."""
+        return 0.0 if self._price is None else self._price.of(self._prompt_tokens(load), load.reply)
+
+    def add(self, load: Load, usage: Usage) -> None:
+        """Notes the bill for a call. `usage`: with its cost."""
+        cost, prompt, reply = usage.cost_usd or 0.0, usage.prompt_tokens, usage.completion_tokens
+        insort(self._bills, (load.size, cost))
+        is_counted = prompt > 0 and not usage.unreported
+        if self._price is not None:
+            usd = self._price.dearest.of(*((prompt, reply) if is_counted else (self._prompt_tokens(load), load.reply)))
+            self._price_factor = max(self._price_factor, cost / usd if usd else 0.0)
+        elif is_counted:
+            self._prompt_rate = max(self._prompt_rate, cost * MILLION / prompt)
+            if reply and cost:
+                self._reply_rate = min(self._reply_rate, cost * MILLION / reply)
+        if not is_counted:
+            return
+        self._reply_factor = max(self._reply_factor, reply / load.reply)
+        self._prompts.append((load, prompt))
+        counts = {rule: sum(map(rule, load.pictures)) for rule in self._rules}
+        # where all count more, the one that counts least is nearest
+        bound = max(prompt, min(counts.values()))
+        self._rules = [rule for rule, count in counts.items() if count <= bound]
+        # fewer rules count less, for earlier prompts too
+        for earlier, billed in self._prompts if len(self._rules) < len(counts) else self._prompts[-1:]:
+            beyond = billed - self._prompt_tokens(earlier)
+            if beyond <= FRAME_TOKENS:
+                self._frame = max(self._frame, beyond)
+            else:
+                self._prompt_factor = max(self._prompt_factor, billed / max(1.0, billed - beyond))
+
+    def _prompt_tokens(self, load: Load) -> float:
+        return load.text + max(sum(map(rule, load.pictures)) for rule in self._rules)
+
+
+# --- money that is left ---
 
 CALLS_A_STEP = 8
 """Calls for which there has to be money before a further step is begun."""
@@ -70,13 +236,15 @@ class Ledger:
     """The money that a run may have spent, attempt by attempt. A context manager, open for writing inside."""
 
     def __init__(self, path: Path | None = None, price: Price | None = None, kept: float = 0.0) -> None:
-        """`path`: None for no file. `price`: of attempts that were made when none was known. `kept`: USD that kept answers have cost; it
-        counts where the lines say less, and is noted inside. Ignores what cannot be read of a damaged file. Raises OSError."""
+        """`path`: None for no file. `price`: of attempts that were made when none was known. `kept`: USD that kept
+        answers have cost; it counts where the lines say less, and is noted inside. Ignores what cannot be read of a
+        damaged file. Raises OSError."""
         self._journal, self._open = None if path is None else Journal(path), ExitStack()
         self.knows_all = True
         """False: it holds attempts of which nobody says the price."""
         self.spent = self.dearest = self.refused = 0.0
-        """USD, of all attempts whose outcome is known or never will be; of the dearest attempt; of the last for which too little was left."""
+        """USD, of all attempts whose outcome is known or never will be; of the dearest attempt; of the last for which
+        too little was left."""
         self.in_flight: dict[int, _Entry] = {}
         self.freed = asyncio.Event()
         """The next attempt in flight that ends."""
@@ -178,8 +346,8 @@ class Budget:
         picture_rules: tuple[Callable[[Size], int], ...] = (visual_tokens,),
         ledger: Ledger | None = None,
     ) -> None:
-        """`limit`: USD, None for any sum. `price`: None where the model itself reports what a call cost. `max_tokens`: most that a
-        reply may have. `picture_rules`: the model may count a picture by any of them."""
+        """`limit`: USD, None for any sum. `price`: None where the model itself reports what a call cost. `max_tokens`:
+        most that a reply may have. `picture_rules`: the model may count a picture by any of them."""
         self.limit, self.is_limited = inf if limit is None else limit, limit is not None and limit < inf
         self._ledger, self._terms = ledger or Ledger(), Terms(price, max_tokens, picture_rules)
         self._bills = self._ledger.bills(self._terms)
@@ -204,10 +372,11 @@ class Budget:
     async def spend(
         self, messages: Sequence[Message], attempt: Callable[[], Awaitable[Outcome]], reply: float | None = None
     ) -> Outcome:
-        """Makes an attempt, and gives back its outcome with its cost. `reply`: most tokens that it may have; None, infinite: as in the terms.
+        """Makes an attempt, and gives back its outcome with its cost. `reply`: most tokens that it may have; None,
+        infinite: as in the terms.
 
-        Raises what it raises, OutOfBudget before an attempt that could cost too much, and InputError where there is a limit and nobody
-        says what calls cost.
+        Raises what it raises, OutOfBudget before an attempt that could cost too much, and InputError where there is a
+        limit and nobody says what calls cost.
         """
         most_tokens = self._terms.max_tokens if reply is None or reply == inf else reply
         reserved = await self._reserve(load_of(messages, most_tokens))
@@ -229,7 +398,8 @@ class Budget:
         return replace(outcome, usage=usage)
 
     def has_room(self, steps: int) -> bool:
-        """True if so many steps may be under way. Near the limit steps are asked one after the other, so most are finished."""
+        """True if so many steps may be under way. Near the limit steps are asked one after the other, so most are
+        finished."""
         reply, dearest = NOTHING._replace(reply=self._terms.max_tokens), self._ledger.dearest
         call = max(dearest, self._bills.own_cost(reply)) if dearest else inf
         return steps <= 1 or not self.is_limited or self.limit - self.spent >= steps * CALLS_A_STEP * call
@@ -247,16 +417,16 @@ class Budget:
         return usage if usage.cost_usd is not None else replace(usage, cost_usd=reserved.most or outcome.usage.cost_usd)
 
     def _usage(self, reserved: _Entry, outcome: Completion | Failure | CallError) -> Usage:
-        """The outcome's usage with its cost, None where nobody knows. A text without token counts is charged by our own count, which is
-        never too low; one whose server says that it used nothing, as it was reserved."""
+        """The outcome's usage with its cost, None where nobody knows. A text without token counts is charged by our own
+        count, which is never too low; one whose server says that it used nothing, as it was reserved."""
         usage, price, most = outcome.usage, self._terms.price, reserved.most
         if not isinstance(outcome, Completion | CallError) and outcome.unbilled:
             return replace(usage, cost_usd=usage.cost_usd or 0.0)
         if isinstance(outcome, CallError) and not usage.calls:
             return replace(usage, cost_usd=None)
-        known = priced(usage, price)
-        if price is None or known.cost_usd or known is not usage:
-            return known
+        with_cost = priced(usage, price)
+        if price is None or with_cost.cost_usd or with_cost is not usage:
+            return with_cost
         if isinstance(outcome, Completion) and not usage.unreported:
             cost = self._bills.own_cost(reserved.load._replace(reply=text_tokens(outcome.text)))
             return replace(usage, cost_usd=min(cost, most) if self.is_limited else cost)

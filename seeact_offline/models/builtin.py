@@ -1,7 +1,7 @@
 """Models without a network: `builtin/lexical`, a baseline by word overlap, and `builtin/oracle`, the upper bound.
 
-`LexicalModel` sees the messages' text, as any model does, and answers in text: it exercises the same rendering and the same parsing.
-`OracleModel` repeats the ideal answer that each strategy names.
+`LexicalModel` sees the messages' text, as any model does, and answers in text: it exercises the same rendering and the
+same parsing. `OracleModel` repeats the ideal answer that each strategy names.
 """
 
 from __future__ import annotations
@@ -44,11 +44,12 @@ class LexicalModel(Model):
     """Answers by the words that task and element share. Reads the messages only, any prompt pack's; deterministic.
 
     The task is what follows the first `... task ...:`, the history are lines `[role]  text -> OP: value`, the options
-    the longest run of lines `A. ...`, `B. ...` in the last message, of which the last is "none of them", or the first where it
-    begins with `None of`. Where the system message has actions on labels (`click [ID]`), the options are the last message's lines `[12] ...`
-    or `[12]: ...`, and it scrolls where none of them will do. A last message with a line `Task: ...` and options or such lines is all that counts: others are examples. It looks at no
-    picture: asked for a mark it says NA, asked for a spot it names the picture's middle, asked for an element's type and
-    text it guesses them from the task.
+    the longest run of lines `A. ...`, `B. ...` in the last message, of which the last is "none of them", or the first
+    where it begins with `None of`. Where the system message has actions on labels (`click [ID]`), the options are the
+    last message's lines `[12] ...` or `[12]: ...`, and it scrolls where none of them will do. A last message with a
+    line `Task: ...` and options or such lines is all that counts: others are examples. It looks at no picture: asked
+    for a mark it says NA, asked for a spot it names the picture's middle, asked for an element's type and text it
+    guesses them from the task.
     """
 
     async def complete(self, request: Request) -> Completion:
@@ -95,7 +96,8 @@ _TAGS = {"link": "a", "textbox": "input", "searchbox": "input", "combobox": "sel
 
 
 def _labelled(prompt: Prompt, asked: str, is_fenced: bool) -> str:
-    """An action on the best of the labelled lines, between backticks or behind `Action:`; a scroll where none is any good."""
+    """An action on the best of the labelled lines, between backticks or behind `Action:`; a scroll where none is any
+    good."""
     lines = _LABELLED.findall(asked.replace(";\t", "\n"))
     kinds = [match[1].lower() if (match := _KIND.match(text)) else "" for _, text in lines]
     options = tuple(Option(_TAGS.get(kind, kind), text) for kind, (_, text) in zip(kinds, lines, strict=True))
@@ -141,7 +143,8 @@ def _middle(asked: str) -> str:
 
 
 def _described(prompt: Prompt) -> str:
-    """A guess at an element: after typing the button that sends the form, else the first name that the task still has."""
+    """A guess at an element: after typing the button that sends the form, else the first name that the task still
+    has."""
     if prompt.has_typed:
         kind, text = "BUTTON", "Search"
     else:
@@ -215,7 +218,8 @@ class Prompt:
     options: tuple[Option, ...]
     """Without "none of them"."""
     none: int | None
-    """The place of "none of them" among the options as offered, the first or the last; None where nothing is to be chosen."""
+    """The place of "none of them" among the options as offered, the first or the last; None where nothing is to be
+    chosen."""
 
     @classmethod
     def read(cls, messages: Sequence[Message]) -> Prompt:
@@ -282,7 +286,8 @@ def _options(text: str) -> tuple[Option, ...]:
 
 
 def choose(prompt: Prompt) -> tuple[int, Operation] | None:
-    """The place of the option with the highest score above 0, the first of equals, and what to do with it; None: none has one."""
+    """The place of the option with the highest score above 0, the first of equals, and what to do with it; None: none
+    has one."""
     # inverse document frequency over the options: what all of them say distinguishes none
     counts = Counter(word for option in prompt.options for word in option.words)
     weights = {word: math.log(1 + len(prompt.options) / count) for word, count in counts.items()}
@@ -307,7 +312,8 @@ def score(prompt: Prompt, option: Option, weights: dict[str, float]) -> float:
 
 
 def act(prompt: Prompt, option: Option) -> Operation:
-    """The operation that people carry out on such an element; a click where a value would be needed and the task names none."""
+    """The operation that people carry out on such an element; a click where a value would be needed and the task names
+    none."""
     is_typed = option.tag == "textarea" or (option.tag == "input" and not option.raw_words & _NOT_TYPED)
     is_list = option.tag == "select" or option.raw_words & {"combobox", "listbox"}
     value = _value(prompt, option) if is_list or is_typed else ""

@@ -1,7 +1,8 @@
-"""Wraps any model in kept replies, budget and retries, in this order. A provider brings only the call."""
+"""Calls a model: any model in kept replies, budget and retries, in this order. A provider brings only the call."""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,12 +11,76 @@ from functools import cached_property
 
 from seeact_offline.models.budget import Budget
 from seeact_offline.models.failures import Failure
-from seeact_offline.models.limiter import Limiter
-from seeact_offline.models.model_call import call_model
 from seeact_offline.models.provider import ModelOptions
 from seeact_offline.models.reply_cache import ReplyCache, ReplyStore
-from seeact_offline.models.retrying import Breaker, Retrier
-from seeact_offline.records import CallRecord, Completion, Model, Request
+from seeact_offline.models.retrying import Breaker, Limiter, Retrier
+from seeact_offline.records import CallError, CallRecord, Completion, Model, Request, SeeActError
+
+WAITING = "waiting_for_batch"
+"""The failure of a call whose reply is still to come in a file of a batch."""
+
+
+async def call_model(model: Model, request: Request, ideal: str) -> Completion:
+    """Returns the model's reply. A model that takes it is given `ideal`, the right answer in its prompt's words.
+
+    Raises what the model raises on purpose (SeeActError). Any other error of it becomes CallError `model_error`, and a
+    return value that is no `Completion` with a text CallError `api_error`: models are other people's code.
+    """
+    try:
+        completion: object = await model.complete_with_ideal(request, ideal)
+    except SeeActError:
+        raise
+    # a user's model may raise anything: it is a failure of this step
+    except Exception as error:
+        from seeact_offline.models.failures import scrubbed
+
+        raise CallError("model_error", scrubbed(f"{type(error).__name__}: {error}")) from error
+    if not isinstance(completion, Completion):
+        raise CallError("api_error", f"expected a Completion from the model, got a {type(completion).__name__}")
+    if not isinstance(completion.text, str):
+        raise CallError("api_error", f"expected a text from the model, got a {type(completion.text).__name__}")
+    return completion
+
+
+# --- two models as one ---
+
+
+class PlannerAndGrounder(Model):
+    """Passes each request to the model that it is for."""
+
+    def __init__(self, planner: Model, grounder: Model) -> None:
+        self._planner, self._grounder = planner, grounder
+        self.takes_ideal = planner.takes_ideal or grounder.takes_ideal
+
+    async def complete(self, request: Request) -> Completion:
+        """Raises as the model does that is asked."""
+        return await self.complete_with_ideal(request, "")
+
+    async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
+        """Completes as `complete` does; `ideal` reaches a model that asks for it."""
+        return await (self._grounder if request.for_second else self._planner).complete_with_ideal(request, ideal)
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Parameters that a server would not take."""
+        return tuple(name for model in self.parts for name in model.dropped)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Remarks on how the models are asked."""
+        return tuple(dict.fromkeys(text for model in self.parts for text in model.remarks))
+
+    async def aclose(self) -> None:
+        """Closes both. Safe to call twice."""
+        await asyncio.gather(*(model.aclose() for model in self.parts))
+
+    @property
+    def parts(self) -> tuple[Model, ...]:
+        """The planner, then the grounder."""
+        return self._planner, self._grounder
+
+
+# --- a model in its budget ---
 
 _CHARS_PER_TOKEN = 4
 _PICTURE_TOKENS = 1000
@@ -27,7 +92,8 @@ class ServerModel(Model):
 
     @property
     def reply_limit(self) -> float | None:
-        """Most new tokens of a reply, where that may be another limit than that of its options; infinite for none, None for theirs."""
+        """Most new tokens of a reply, where that may be another limit than that of its options; infinite for none, None
+        for theirs."""
         return None
 
     @abstractmethod
@@ -43,7 +109,8 @@ class ServerModel(Model):
 
 
 class ModelClient(Model):
-    """A model in its budget, with its replies kept. Belongs to the event loop that first asks it; close it in the same loop."""
+    """A model in its budget, with its replies kept. Belongs to the event loop that first asks it; close it in the same
+    loop."""
 
     def __init__(self, model: Model, identity: Callable[[], Mapping[str, object]], options: ModelOptions) -> None:
         """`identity`: everything that replies depend on except the messages. Raises InputError for a
@@ -67,7 +134,8 @@ class ModelClient(Model):
         return self._identity()
 
     async def complete(self, request: Request) -> Completion:
-        """Raises CallError, OutOfBudget before a call that could cost too much, and ModelStopped where nothing gets through."""
+        """Raises CallError, OutOfBudget before a call that could cost too much, and ModelStopped where nothing gets
+        through."""
         return await self.complete_with_ideal(request, "")
 
     async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:

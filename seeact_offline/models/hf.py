@@ -17,10 +17,17 @@ from typing import Any
 
 from seeact_offline.models.hf_folder import digest, find_parts, picture_settings, settings
 from seeact_offline.models.hf_generation import Batches, Generator, Work
-from seeact_offline.models.hf_loading import DTYPES, LoadingOptions, check_packages, check_parts, running_dtype
-from seeact_offline.models.hf_prompts import Prompt, Turn
-from seeact_offline.models.image_tokens import ImageRule
+from seeact_offline.models.hf_loading import (
+    DTYPES,
+    LoadingOptions,
+    Prompt,
+    Turn,
+    check_packages,
+    check_parts,
+    running_dtype,
+)
 from seeact_offline.models.provider import ModelOptions, Provider
+from seeact_offline.models.tokens import ImageRule
 from seeact_offline.pages.resizing import MOST_STRETCHED, smart_resize
 from seeact_offline.pages.screenshots import open_picture
 from seeact_offline.records import CallRecord, Completion, Message, Model, ModelSpecError, Request
@@ -30,8 +37,8 @@ class HFModel(Model):
     """One model, loaded when it is first asked. Belongs to the event loop that asks it; close it in the same loop."""
 
     def __init__(self, name: str, options: ModelOptions) -> None:
-        """Raises ModelSpecError for a name that is neither a model's folder nor a hub id that can be had, for model_args,
-        and for a package that is not installed."""
+        """Raises ModelSpecError for a name that is neither a model's folder nor a hub id that can be had, for
+        model_args, and for a package that is not installed."""
         self._name, self._options = name, options
         self._loading = loading(options)
         check_packages(self._loading)
@@ -42,8 +49,8 @@ class HFModel(Model):
         self._batches = Batches(self._prepare, lambda: (self._generator or self._loading).batch_size)
 
     async def complete(self, request: Request) -> Completion:
-        """Raises CallError (`truncated`, `empty_reply`, `too_long`, `out_of_memory`), the RowError of a picture that cannot
-        be encoded, and ModelSpecError where the model cannot be loaded, or is shown a picture and sees none."""
+        """Raises CallError (`truncated`, `empty_reply`, `too_long`, `out_of_memory`), the RowError of a picture that
+        cannot be encoded, and ModelSpecError where the model cannot be loaded, or is shown a picture and sees none."""
         began = time.monotonic()
         prompt = await asyncio.to_thread(self._prompt, request)
         # characters stand in for tokens before there are any
@@ -140,8 +147,9 @@ _QWEN_PIXELS = 56 * 56, 28 * 28 * 1280
 def picture_rule(name: str, options: ModelOptions) -> ImageRule | None:
     """The rule of the model in a folder or of a hub id; None: not known, or there is no such model.
 
-    Qwen2-VL and its successors: a token for each square of merged patches, once the picture is scaled by `smart_resize`. LLaVA: so many
-    a picture, whatever its size. BLIP-2: its query tokens. Source: the processors of transformers 5.23.0.
+    Qwen2-VL and its successors: a token for each square of merged patches, once the picture is scaled by
+    `smart_resize`. LLaVA: so many a picture, whatever its size. BLIP-2: its query tokens. Source: the processors of
+    transformers 5.23.0.
     """
     try:
         folder = find_parts(name).folder

@@ -1,8 +1,9 @@
-"""The folder of a model in the hub's format: found or downloaded, checked before it is loaded, told from others by its digest.
+"""The folder of a model in the hub's format: found or downloaded, checked before it is loaded, told from others by its
+digest.
 
 Anyone may have written such a folder. Its own code is never run (`auto_map` counts for nothing), weights are read from
-safetensors or, where there are none, from a pickle that holds tensors alone, and settings that would make transformers load
-further files or code are refused.
+safetensors or, where there are none, from a pickle that holds tensors alone, and settings that would make transformers
+load further files or code are refused.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ class ModelParts(NamedTuple):
 
 
 def find_parts(name: str) -> ModelParts:
-    """The folder of a whole model, or that of an adapter with its base's. Raises ModelSpecError as `find_folder` does."""
+    """The folder of a whole model, or that of an adapter with its base's. Raises ModelSpecError as `find_folder`
+    does."""
     folder = _located(name)
     if not (folder / ADAPTER).is_file() or holds_weights(folder):
         return ModelParts(_checked(folder, name))
@@ -66,7 +68,8 @@ def find_parts(name: str) -> ModelParts:
 
 
 def find_folder(name: str) -> Path:
-    """The folder of that name, or the one that keeps the hub's OWNER/NAME or OWNER/NAME@REVISION, downloaded at first use.
+    """The folder of that name, or the one that keeps the hub's OWNER/NAME or OWNER/NAME@REVISION, downloaded at first
+    use.
 
     Raises ModelSpecError where there is neither, or what is there is no whole model that may be loaded.
     """
@@ -114,7 +117,8 @@ def settings(folder: Path, name: str, file: str = "config.json") -> dict[str, An
 
 
 def picture_settings(folder: Path, name: str) -> dict[str, Any]:
-    """The settings of its pictures' processor, wherever they stand; empty where there are none. Raises ModelSpecError."""
+    """The settings of its pictures' processor, wherever they stand; empty where there are none. Raises
+    ModelSpecError."""
     whole = settings(folder, name, PROCESSOR) if (folder / PROCESSOR).is_file() else {}
     part = whole.get("image_processor")
     if not part and (folder / PICTURES).is_file():
@@ -130,8 +134,9 @@ def settings_files(folder: Path) -> list[Path]:
 def digest(folder: Path) -> str:
     """SHA-256, in hex, of the settings' files and of each tensor's name, shape and first 4 KiB.
 
-    Copying a folder does not change it, training does, and only some megabytes of a large model are read. Two models that
-    differ nowhere in the beginning of any tensor are taken for one. A pickled file counts as a whole. Raises ModelSpecError for a file that is no safetensors.
+    Copying a folder does not change it, training does, and only some megabytes of a large model are read. Two models
+    that differ nowhere in the beginning of any tensor are taken for one. A pickled file counts as a whole. Raises
+    ModelSpecError for a file that is no safetensors.
     """
     content = hashlib.sha256()
     for path in _matching(folder, SETTINGS):

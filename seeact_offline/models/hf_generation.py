@@ -1,7 +1,8 @@
 """A model of transformers in this process: prompts in, texts out, many at once.
 
-Three kinds: image-text-to-text, text-only causal, and text-to-text (encoder and decoder, such as T5). Decoding is greedy;
-above temperature 0 each prompt draws with a seed of its own, so that its text does not depend on who shares its batch.
+Three kinds: image-text-to-text, text-only causal, and text-to-text (encoder and decoder, such as T5). Decoding is
+greedy; above temperature 0 each prompt draws with a seed of its own, so that its text does not depend on who shares its
+batch.
 
 Prompts become tensors in one thread (`prepare`) while another generates (`answer`): see `Batches`.
 """
@@ -20,8 +21,15 @@ from typing import Any
 
 from seeact_offline.models.failures import truncated
 from seeact_offline.models.hf_folder import ModelParts
-from seeact_offline.models.hf_loading import LoadingOptions, load_model, load_processor, quiet
-from seeact_offline.models.hf_prompts import EncodedPrompts, Prompt, PromptEncoder
+from seeact_offline.models.hf_loading import (
+    EncodedPrompts,
+    LoadingOptions,
+    Prompt,
+    PromptEncoder,
+    load_model,
+    load_processor,
+    quiet,
+)
 from seeact_offline.models.provider import ModelOptions
 from seeact_offline.records import CallError, Completion, Usage
 
@@ -37,7 +45,8 @@ class Generator:
     def __init__(
         self, name: str, parts: ModelParts, loading: LoadingOptions, options: ModelOptions, stop: threading.Event
     ) -> None:
-        """`stop`: once set, what is being generated ends with the next token. Raises ModelSpecError for what cannot be loaded."""
+        """`stop`: once set, what is being generated ends with the next token. Raises ModelSpecError for what cannot be
+        loaded."""
         self.batch_size = loading.batch_size
         """Halved for good when a batch did not fit in memory."""
         self._max_tokens, self._temperature, self._stop = options.max_tokens, options.temperature or 0.0, stop
@@ -57,7 +66,8 @@ class Generator:
         self._tokenizer = copy.deepcopy(self._tokenizer)
 
     def prepare(self, prompts: Sequence[Prompt]) -> Work:
-        """Makes the prompts tensors, also while others are answered; the result answers them. Raises ModelSpecError as `PromptEncoder.encode`."""
+        """Makes the prompts tensors, also while others are answered; the result answers them. Raises ModelSpecError as
+        `PromptEncoder.encode`."""
         with quiet():
             try:
                 return partial(self.answer, prompts, self._encoder.encode(prompts))
@@ -106,7 +116,8 @@ class Generator:
         return None
 
     def _pass(self, part: EncodedPrompts, seeds: Sequence[int]) -> dict[int, Answer]:
-        """Answers at least one of the encoded prompts, by its place; the others are to be asked again without those that are done.
+        """Answers at least one of the encoded prompts, by its place; the others are to be asked again without those
+        that are done.
 
         No text may be longer than the tightest prompt leaves room for. One that is not at its end by then, of a prompt
         that has more room, starts again.
@@ -190,7 +201,9 @@ class GumbelNoise:
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         import torch
 
-        noise = torch.stack([torch.empty(scores.shape[1]).exponential_(generator=one) for one in self._generators])
+        noise = torch.stack(
+            [torch.empty(scores.shape[1]).exponential_(generator=generator) for generator in self._generators]
+        )
         return scores.float() / self._temperature - noise.clamp_min(1e-20).log().to(scores.device)
 
 
@@ -202,7 +215,8 @@ def _out_of_memory(prompts: Sequence[Prompt]) -> list[Answer]:
 # --- batches ---
 
 WINDOW_S = 0.02
-"""A batch that is not full waits until none has come for so many seconds: nothing compared with the time that it takes."""
+"""A batch that is not full waits until none has come for so many seconds: nothing compared with the time that it
+takes."""
 
 
 @dataclass(slots=True, eq=False)
@@ -213,11 +227,12 @@ class _PendingPrompt:
 
 
 class Batches:
-    """Collects prompts, and prepares and answers them in a thread each, one batch at a time: those that arrive while a batch is under way
-    become the next one, which is prepared meanwhile. Belongs to the loop that first asks."""
+    """Collects prompts, and prepares and answers them in a thread each, one batch at a time: those that arrive while a
+    batch is under way become the next one, which is prepared meanwhile. Belongs to the loop that first asks."""
 
     def __init__(self, prepare: Callable[[Sequence[Prompt]], Work], size: Callable[[], int]) -> None:
-        """`prepare`: makes a batch ready; its result gives one answer a prompt, in order. `size`: most prompts of a batch now."""
+        """`prepare`: makes a batch ready; its result gives one answer a prompt, in order. `size`: most prompts of a
+        batch now."""
         self._prepare, self._size = prepare, size
         self._waiting: list[_PendingPrompt] = []
         self._threads = [ThreadPoolExecutor(1, thread_name_prefix=name) for name in ("prepare", "generate")]
@@ -225,7 +240,8 @@ class Batches:
         self._timer: asyncio.TimerHandle | None = None
 
     async def ask(self, prompt: Prompt, length: int) -> Completion:
-        """`length`: prompts of like length are put together. Raises an answer that is an error, and what `prepare` and its result raise."""
+        """`length`: prompts of like length are put together. Raises an answer that is an error, and what `prepare` and
+        its result raise."""
         waiting = _PendingPrompt(prompt, length, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         self._look_ahead()

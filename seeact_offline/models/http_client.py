@@ -1,8 +1,8 @@
 """The openai SDK's client for servers that may be broken or hostile. Live calls and batches share it.
 
-A reply is read whole before the SDK sees it, and no further than MAX_REPLY_BYTES of its unpacked body: an endless stream, or a
-small one that unpacks to gigabytes, costs no more memory than that. A file that is streamed is bounded by its caller, with
-`pieces`. A redirect is not followed, for it could lead the key, and the pages, to another host.
+A reply is read whole before the SDK sees it, and no further than MAX_REPLY_BYTES of its unpacked body: an endless
+stream, or a small one that unpacks to gigabytes, costs no more memory than that. A file that is streamed is bounded by
+its caller, with `pieces`. A redirect is not followed, for it could lead the key, and the pages, to another host.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def open_client(server: Server, key: str, timeout_s: float) -> AsyncOpenAI:
 
 
 def bounded_client(**settings: Any) -> Any:
-    """A client for `AsyncOpenAI(http_client=...)`. `send` raises ReplyTooLarge, and what the SDK's own client raises."""
+    """A client for `AsyncOpenAI(http_client=...)`. `send` raises ReplyTooLarge, and what the SDK's own client
+    raises."""
     from openai import DefaultAsyncHttpxClient
 
     class BoundedClient(DefaultAsyncHttpxClient):
@@ -89,7 +90,8 @@ def environment_settings(host: str) -> dict[str, Any]:
 
 
 def check_environment(host: str) -> None:
-    """Opens a client once. Raises ModelSpecError naming the variable of proxies or certificates with which none can be opened."""
+    """Opens a client once. Raises ModelSpecError naming the variable of proxies or certificates with which none can be
+    opened."""
     if environment_settings(host):
         return
     try:

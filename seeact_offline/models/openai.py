@@ -1,17 +1,20 @@
 """OpenAI's models, and any other server that speaks its API, through the openai SDK. See docs/servers.md.
 
-An attempt is one call of the SDK, which is told not to repeat it: `retrying` decides what is asked again, `breaker` when the run stops,
-and `failures` names the failures.
+An attempt is one call of the SDK, which is told not to repeat it: `retrying` decides what is asked again, `breaker`
+when the run stops, and `failures` names the failures.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import os
 import re
 import secrets
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -19,25 +22,23 @@ from urllib.parse import urlsplit
 
 from seeact_offline.files.redaction import redact
 from seeact_offline.models import failures
-from seeact_offline.models.address import KEY_VARIABLE, NO_KEY, Server, address_of, azure_key, find_server
+from seeact_offline.models.address import KEY_VARIABLE, NO_KEY, Server, address_of, azure_key, find_server, variable
 from seeact_offline.models.apis import ApiReply, ReportedUsage, Tokens, find_api, is_stream, read_events, read_usage
-from seeact_offline.models.bills import Price
+from seeact_offline.models.budget import Price
 from seeact_offline.models.client import ServerModel
-from seeact_offline.models.data_urls import BUDGET, DataUrls
-from seeact_offline.models.environment import variable
-from seeact_offline.models.failures import Failure
+from seeact_offline.models.failures import Failure, ending
 from seeact_offline.models.http_client import CONNECT_S, ReplyTooLarge, check_environment, library, open_client
-from seeact_offline.models.image_tokens import possible_rules, rule_named
 from seeact_offline.models.parameters import COUNTS, DETAIL, STREAM, SYSTEM, Form, Parameters
 from seeact_offline.models.prices import LISTED_HOSTS
-from seeact_offline.models.prompt_counts import PromptCounts
 from seeact_offline.models.provider import ModelOptions, Provider
-from seeact_offline.models.servers import ending
+from seeact_offline.models.tokens import PromptCounts, possible_rules, rule_named
 from seeact_offline.records import (
     CallRecord,
     Completion,
+    ImageFormat,
     InputError,
     ModelSpecError,
+    Picture,
     Request,
     Usage,
     did_you_mean,
@@ -46,9 +47,58 @@ from seeact_offline.records import (
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
+BUDGET = 64 * 1024 * 1024
+"""Bytes of all kept URLs together."""
+
+
+class DataUrls:
+    """Encodes each picture once while it is kept: turn 2 shows the picture of turn 1 again, and equal crops have equal
+    keys.
+
+    Belongs to the event loop that first asks it.
+    """
+
+    def __init__(self, image_format: ImageFormat, budget: int = BUDGET) -> None:
+        """Keeps as many of the URLs asked for last as `budget` bytes hold."""
+        self._format, self._budget = image_format, budget
+        self._urls: OrderedDict[str, asyncio.Future[bytes]] = OrderedDict()
+        self._sizes: dict[str, int] = {}
+        """Bytes of each URL that is encoded."""
+        # more would not be done sooner, and each holds a page's pixels meanwhile
+        self._threads = ThreadPoolExecutor(os.cpu_count() or 1, "pictures")
+
+    async def get(self, picture: Picture) -> bytes:
+        """The URL in ASCII. Encodes in a thread, for pages are large. Raises what `picture.encoded` raises."""
+
+        def encode(picture: Picture) -> bytes:
+            return b"data:%b;base64,%b" % (self._format.mime.encode(), base64.b64encode(picture.encoded(self._format)))
+
+        key = picture.key
+        if key not in self._urls:
+            loop = asyncio.get_running_loop()
+            self._urls[key] = task = loop.run_in_executor(self._threads, encode, picture)
+            task.add_done_callback(lambda done: self._encoded(key, done))
+        self._urls.move_to_end(key)
+        # shielded: a step that is given up must not fail another that waits for the same picture
+        return await asyncio.shield(self._urls[key])
+
+    def _encoded(self, key: str, task: asyncio.Future[bytes]) -> None:
+        # looking at the error marks it as seen: when every caller has given up, nobody else does
+        if task.cancelled() or task.exception() is not None:
+            del self._urls[key]
+            return
+        self._sizes[key] = len(task.result())
+        for oldest in [key for key in self._urls if key in self._sizes]:
+            if sum(self._sizes.values()) <= self._budget:
+                break
+            del self._urls[oldest], self._sizes[oldest]
+
+
+# --- the model ---
+
 _PICTURE = secrets.token_hex(16)
-"""Stands for a picture's URL while a request becomes JSON, so that megabytes of base64 are not looked through for characters to
-escape. No page can know it."""
+"""Stands for a picture's URL while a request becomes JSON, so that megabytes of base64 are not looked through for
+characters to escape. No page can know it."""
 MOST_LISTED = 12
 """Most of a server's models that an error names."""
 _REQUEST_ID_CHARS = 200
@@ -63,7 +113,8 @@ class OpenAIModel(ServerModel):
     """One model on one server. Belongs to the event loop that first asks it; close it in the same loop."""
 
     def __init__(self, name: str, options: ModelOptions) -> None:
-        """Raises ModelSpecError for an unusable base URL, for parameters that cannot be, and for a key that is missing."""
+        """Raises ModelSpecError for an unusable base URL, for parameters that cannot be, and for a key that is
+        missing."""
         self._name = name
         self._options = options
         self._server = find_server(options.base_url)
@@ -118,7 +169,8 @@ class OpenAIModel(ServerModel):
         return self.parameters.form.reply_limit
 
     async def prepare(self, request: Request) -> Callable[[], Awaitable[Completion | Failure]]:
-        """Encodes the pictures; the result makes one attempt. Raises the RowError of a picture that cannot be encoded."""
+        """Encodes the pictures; the result makes one attempt. Raises the RowError of a picture that cannot be
+        encoded."""
         urls = [await self.pictures.get(message.picture) for message in request.messages if message.picture is not None]
         return lambda: self._attempt(request, urls)
 
@@ -129,8 +181,8 @@ class OpenAIModel(ServerModel):
             self._client = None
 
     async def _attempt(self, request: Request, urls: list[bytes]) -> Completion | Failure:
-        """One attempt; one more for each parameter that the server makes us leave out, or that its words blame. Raises InputError where there
-        is a limit of what may be spent, and the attempt could cost anything."""
+        """One attempt; one more for each parameter that the server makes us leave out, or that its words blame. Raises
+        InputError where there is a limit of what may be spent, and the attempt could cost anything."""
         trial: Form | None = None
         refusal: Failure | None = None
         while True:
@@ -202,7 +254,8 @@ class OpenAIModel(ServerModel):
         return "" if re.search(r"/v\d", path) or "/openai" in path else "--base-url may lack /v1 at its end"
 
     async def _other_models(self) -> str:
-        """The names of the server's models, in words, for a model that it does not have; empty where it does not list them."""
+        """The names of the server's models, in words, for a model that it does not have; empty where it does not list
+        them."""
         from openai import OpenAIError
 
         try:
@@ -235,8 +288,8 @@ class OpenAIModel(ServerModel):
             streams = is_stream(content) or headers.get("content-type", "").startswith("text/event-stream")
             body = read_events(content) if streams else json.loads(content)
         except (ValueError, RecursionError, AttributeError, TypeError) as error:
-            found = failures.scrubbed(content.decode("utf-8", "replace"))[:80]
-            detail = f"{who} answered with something that is not JSON: {error}: {found}"
+            beginning = failures.scrubbed(content.decode("utf-8", "replace"))[:80]
+            detail = f"{who} answered with something that is not JSON: {error}: {beginning}"
             return failures.malformed(detail).with_advice(self._path_advice())
         reported, reply = read_usage(body), self.api.read(body)
         used = reported.tokens is not None or reported.cost is not None
@@ -277,8 +330,8 @@ class OpenAIModel(ServerModel):
         return Completion(redact(reply.text), usage, CallRecord(request_id=request_id, finish_reason=reason))
 
     def _usage(self, reported: ReportedUsage, has_text: bool) -> Usage:
-        """The usage with its cost: the larger of what the server names and what its tokens cost in the tier in which it has answered. Every
-        call has a prompt, so a server that counts nothing has not said what was used."""
+        """The usage with its cost: the larger of what the server names and what its tokens cost in the tier in which it
+        has answered. Every call has a prompt, so a server that counts nothing has not said what was used."""
         tokens, price = reported.tokens or Tokens(0, 0, 0), self._options.price
         usage = Usage(1, tokens.prompt, tokens.completion, tokens.images, reported.cost)
         if not tokens.prompt or (has_text and not tokens.completion):
@@ -314,7 +367,8 @@ def _api_key(server: Server) -> str:
 
 
 def check_bounded(form: Form, price: Price | None, answered_in: str = "") -> None:
-    """Raises InputError for a call that may cost anything. `answered_in`: a service tier without a price, of an earlier reply."""
+    """Raises InputError for a call that may cost anything. `answered_in`: a service tier without a price, of an earlier
+    reply."""
     if form.reply_limit == inf:
         got = "none is sent (-M), or the server takes none"
         raise InputError(
@@ -341,7 +395,8 @@ def _identity(name: str, options: ModelOptions) -> dict[str, Any]:
 
 
 def _shown(options: ModelOptions) -> dict[str, str]:
-    """The form in which pictures are sent. Identities made before there was a choice lack it: PNG files before the text."""
+    """The form in which pictures are sent. Identities made before there was a choice lack it: PNG files before the
+    text."""
     return {"image_detail": options.image_detail, "image_format": str(options.image_format)}
 
 

@@ -1,12 +1,12 @@
 """The parameters of a request: those that the user chose, and those that we send of our own accord.
 
-Nothing is guessed from a model's name. A server that refuses one of ours is asked without it from then on; one
-that the user chose is the user's to change. OpenAI's chat completions know the limit of new tokens by two names, and each
-server takes one or both: refused under one name, it is sent under the other.
+Nothing is guessed from a model's name. A server that refuses one of ours is asked without it from then on; one that the
+user chose is the user's to change. OpenAI's chat completions know the limit of new tokens by two names, and each server
+takes one or both: refused under one name, it is sent under the other.
 
-As this changes every later call, it needs certainty: a row of the table of servers; or a request that was refused in words that name
-the parameter, was answered without it, and another that is then refused for it again. And nothing is left out for good that the server
-has ever taken: then a request is tried without it, and only that one.
+As this changes every later call, it needs certainty: a row of the table of servers; or a request that was refused in
+words that name the parameter, was answered without it, and another that is then refused for it again. And nothing is
+left out for good that the server has ever taken: then a request is tried without it, and only that one.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ _TIER = "service_tier"
 
 def read_model_args(texts: Sequence[str]) -> dict[str, Any]:
     """`name=value` each; a value that is JSON is read as such, any other is a text. Raises ModelSpecError."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for text in texts:
         name, mark, value = text.partition("=")
         if not (mark and name.strip()):
             raise ModelSpecError("model_args", "NAME=VALUE", repr(text))
         try:
-            found[name.strip()] = json.loads(value)
+            values[name.strip()] = json.loads(value)
         except ValueError:
-            found[name.strip()] = value
-    return found
+            values[name.strip()] = value
+    return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,8 @@ class Form:
     """Names under which the API knows a limit of new tokens."""
 
     def without(self, name: str, is_renamed: bool) -> Form:
-        """The form without one of its parameters or ways to ask. `is_renamed`: it goes by its other name from now on."""
+        """The form without one of its parameters or ways to ask. `is_renamed`: it goes by its other name from now
+        on."""
         label, sent = _LABELS.get(name, name), {key: value for key, value in self.sent.items() if key != name}
         if is_renamed:
             label, sent = (
@@ -83,8 +84,8 @@ class Form:
 
     @property
     def reply_limit(self) -> float:
-        """Most tokens of a reply: the largest where several limits are sent. Infinite where the API knows none of them, or one is no
-        number of tokens."""
+        """Most tokens of a reply: the largest where several limits are sent. Infinite where the API knows none of them,
+        or one is no number of tokens."""
         sent = {name: self.sent[name] for name in _LIMITS if name in self.sent}
         are_counts = all(
             isinstance(limit, int) and not isinstance(limit, bool) and limit > 0 for limit in sent.values()
@@ -147,13 +148,15 @@ class Parameters:
         return left is not None
 
     def control(self, form: Form, parts: Collection[str], failure: Failure) -> Form | None:
-        """The form without what the server's words blame, for a trial that changes no other call; None where they blame nothing of ours."""
+        """The form without what the server's words blame, for a trial that changes no other call; None where they blame
+        nothing of ours."""
         forms = (self._left(form, name) for name in _blamed(parts, failure))
         # without any limit of new tokens, a call may cost anything
         return next((left for left in forms if left is not None and left.reply_limit <= form.reply_limit), None)
 
     def note_answer(self, form: Form, parts: Collection[str]) -> None:
-        """Notes that a request of these parts was answered: none of them is to blame, what its form leaves out may be."""
+        """Notes that a request of these parts was answered: none of them is to blame, what its form leaves out may
+        be."""
         self._suspected = frozenset(form.gone) - set(self.form.gone)
         self._taken |= set(parts)
 
@@ -168,11 +171,11 @@ class Parameters:
 
 def _blamed(parts: Collection[str], failure: Failure) -> list[str]:
     """The parts of a refused request that the server's words name: in a row of the table, or where no row fits."""
-    if failure.status not in (400, 422) or failure.said is None or (failure.finding and not failure.refuses):
+    if failure.status not in (400, 422) or failure.parsed_error is None or (failure.finding and not failure.refuses):
         return []
-    named = failure.refuses or set(failure.said.parameters)
-    sentences = () if failure.refuses else failure.said.sentences
-    return [name for name in parts if name in named or any(_NAMED[name].search(said) for said in sentences)]
+    named = failure.refuses or set(failure.parsed_error.parameters)
+    sentences = () if failure.refuses else failure.parsed_error.sentences
+    return [name for name in parts if name in named or any(_NAMED[name].search(sentence) for sentence in sentences)]
 
 
 class _Patterns(dict[str, re.Pattern[str]]):

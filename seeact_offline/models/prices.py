@@ -1,18 +1,18 @@
 """Prices of models: a table that names each price's day and source, and the user's own in its place.
 
-A model is found by its exact name, or by the name that is left without a day at its end (`gpt-4o-2024-08-06` is `gpt-4o`).
-Nothing is guessed: a model that is not listed has no price. Fields of the file, one entry a price::
+A model is found by its exact name, or by the name that is left without a day at its end (`gpt-4o-2024-08-06` is
+`gpt-4o`). Nothing is guessed: a model that is not listed has no price. Fields of the file, one entry a price::
 
     {"schema": 1, "prices": [{"model": "gpt-4o", "prompt": 2.5, "cached": 1.25, "completion": 10,
                               "date": "2026-11-23", "source": "openai.com/api/pricing"}]}
 
-Prices are USD per million tokens. `date` is the day of which the source says so, or else the day of looking it up. `cached` and
-`source` may be left out. An entry with `tier` is the price of a service tier (`priority`), besides the model's usual one.
+Prices are USD per million tokens. `date` is the day of which the source says so, or else the day of looking it up.
+`cached` and `source` may be left out. An entry with `tier` is the price of a service tier (`priority`), besides the
+model's usual one.
 """
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date as Date
@@ -25,12 +25,12 @@ import msgspec
 
 from seeact_offline.files.formats import FormatError, read_json, typed
 from seeact_offline.files.named import read_named
-from seeact_offline.models.bills import Price
+from seeact_offline.models.budget import Price
+from seeact_offline.models.tokens import undated
 from seeact_offline.records import InputError
 
 LISTED_HOSTS = frozenset({"api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com"})
 """Servers whose models the bundled table means by their names."""
-_DAY = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
 _WANTED = "IN,OUT in USD per million prompt and completion tokens, or a JSON file of prices"
 
 
@@ -66,8 +66,8 @@ class PriceTable(msgspec.Struct, frozen=True):
     prices: tuple[PriceEntry, ...]
 
     def find(self, name: str, date: str) -> Quote | None:
-        """The price on this day (YYYY-MM-DD) with those of its service tiers, the earliest known where the day lies before; None for no
-        such model."""
+        """The price on this day (YYYY-MM-DD) with those of its service tiers, the earliest known where the day lies
+        before; None for no such model."""
         for bare in (name, undated(name)):
             by_tier: dict[str, PriceEntry] = {}
             for entry in sorted((entry for entry in self.prices if entry.model == bare), key=lambda entry: entry.date):
@@ -81,14 +81,9 @@ class PriceTable(msgspec.Struct, frozen=True):
 
 
 def price_of(model: str, given: Price | PriceTable, date: str) -> Quote | None:
-    """The charge of `PROVIDER/NAME` on this day (YYYY-MM-DD), by the user's price, which holds for any model, or by a table. None: the
-    table has none."""
+    """The charge of `PROVIDER/NAME` on this day (YYYY-MM-DD), by the user's price, which holds for any model, or by a
+    table. None: the table has none."""
     return Quote(model, given, "", "given") if isinstance(given, Price) else given.find(model.partition("/")[2], date)
-
-
-def undated(name: str) -> str:
-    """Removes the day at the end of a model's name, if there is one."""
-    return _DAY.sub("", name)
 
 
 def read_given(text: str) -> Price | PriceTable:

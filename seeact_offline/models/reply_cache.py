@@ -1,9 +1,10 @@
 """Replies that were paid for, each kept the moment it arrives, so that no request is paid for twice.
 
-A reply is known by what is asked: the model with all that its replies depend on, the step, and the messages with their pictures. At
-temperature 0 equal requests of a step are one request, whichever group, turn or run they come from; at a higher one, or where each is
-to be asked, a request is known by its group and turn too. An answer of the model that is no text (refused, truncated, empty) is paid
-for too, and kept; calls without an answer are not: asking again is the remedy.
+A reply is known by what is asked: the model with all that its replies depend on, the step, and the messages with their
+pictures. At temperature 0 equal requests of a step are one request, whichever group, turn or run they come from; at a
+higher one, or where each is to be asked, a request is known by its group and turn too. An answer of the model that is
+no text (refused, truncated, empty) is paid for too, and kept; calls without an answer are not: asking again is the
+remedy.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from seeact_offline.records import CallError, CallRecord, Completion, Request, U
 
 POLL_S = 0.1
 """Seconds between two looks for a reply that another program is waiting for."""
+# `CallRecord.asked` is the beginning of a key: enough hex digits to tell the requests of a run apart
 ASKED_CHARS = 16
 Ask = Callable[[Request, str], Awaitable[Completion]]
 
@@ -63,12 +65,12 @@ class ReplyStore:
 
     def get(self, key: str) -> CachedReply | None:
         """The kept reply; None for none. A damaged one is removed. Raises InputError when the file breaks."""
-        found = self._store.get(key)
-        if found is None:
+        stored = self._store.get(key)
+        if stored is None:
             return None
         try:
-            saved = json.loads(found.text)
-            return CachedReply(**saved | {"usage": Usage(**saved["usage"]), "made": found.made})
+            saved = json.loads(stored.text)
+            return CachedReply(**saved | {"usage": Usage(**saved["usage"]), "made": stored.made})
         except (ValueError, KeyError, TypeError):
             self._store.remove(key)
             return None
@@ -79,8 +81,8 @@ class ReplyStore:
         self._store.put(key, json.dumps({k: v for k, v in saved.items() if v or k == "text"}), self._model)
 
     async def get_or_ask(self, key: str, ask: Callable[[], Awaitable[CachedReply]]) -> CachedReply:
-        """The kept reply, or else what `ask` gives, which is then kept. Waits for another program that is asking for it. Raises
-        what `ask` raises."""
+        """The kept reply, or else what `ask` gives, which is then kept. Waits for another program that is asking for
+        it. Raises what `ask` raises."""
         while (kept := self.get(key)) is None and not self._store.claim(key):
             await asyncio.sleep(POLL_S)
         if kept is not None:
@@ -113,8 +115,8 @@ class ReplyCache:
     def __init__(
         self, store: ReplyStore, identity: Mapping[str, object], by_place: bool, with_ideal: bool = False
     ) -> None:
-        """`identity`: everything that replies depend on except step and messages. `by_place`: equal requests of two groups or turns are two.
-        `with_ideal`: replies depend on the ideal ones."""
+        """`identity`: everything that replies depend on except step and messages. `by_place`: equal requests of two
+        groups or turns are two. `with_ideal`: replies depend on the ideal ones."""
         self._store, self._identity, self._by_place, self._with_ideal = store, dict(identity), by_place, with_ideal
         self._waiting: dict[str, asyncio.Task[CachedReply]] = {}
         self.counted: set[str] = set()
@@ -189,7 +191,8 @@ class ReplyCache:
 
 
 def replies_paid_by(path: Path, run: str) -> dict[str, Usage]:
-    """`CallRecord.asked` -> usage of every reply in a store that this run has paid for; without those that cannot be read."""
+    """`CallRecord.asked` -> usage of every reply in a store that this run has paid for; without those that cannot be
+    read."""
     paid: dict[str, Usage] = {}
     # most rows are of other runs, and their JSON is not read
     for key, text in texts_with(path, json.dumps({"run": run})[1:-1] if run else ""):

@@ -1,11 +1,16 @@
-"""Makes a call as a series of attempts: through the limiter, and again while that can help; and stops a run in which nothing gets through.
+"""Makes a call as a series of attempts: through the limiter, and again while that can help; and stops a run in which
+nothing gets through.
 
-The pauses grow twofold up to LONGEST_PAUSE_S and are drawn at random below that (full jitter), from a seed of the request's own;
-a server that names a pause is given it. A pausing call is not in flight, so others proceed. The SDK's own retries are switched off:
-they know no limits, no budget and no other calls.
+The pauses grow twofold up to LONGEST_PAUSE_S and are drawn at random below that (full jitter), from a seed of the
+request's own; a server that names a pause is given it. A pausing call is not in flight, so others proceed. The SDK's
+own retries are switched off: they know no limits, no budget and no other calls.
 
-A run that continued without answers would spend hours to fill its results with zeros. It ends with an error in the server's words; what
-has been answered until then stays, and the same command resumes from there.
+A run that continued without answers would spend hours to fill its results with zeros. It ends with an error in the
+server's words; what has been answered until then stays, and the same command resumes from there.
+
+The number of calls in flight follows what the server takes, as TCP does: it grows with every answer, is halved when the
+server says that there are too many (once for all calls that were under way by then), and grows more slowly from there.
+Calls pass in the order in which they came.
 """
 
 from __future__ import annotations
@@ -14,19 +19,93 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import inf
 from random import Random
-from typing import TypeVar, cast
+from typing import Literal, TypeVar, cast
 
 from seeact_offline.models.failures import Failure
-from seeact_offline.models.limiter import Limiter, Verdict
-from seeact_offline.models.model_call import ENOUGH
 from seeact_offline.records import CallError, CallRecord, Completion, ModelStopped, Usage
+
+# begins low, because nobody knows yet what the server takes: every answer adds one
+FIRST_IN_FLIGHT = 8
+Verdict = Literal["answered", "too_many", "failed"]
+
+
+class Rate:
+    """So many units a minute, evenly: what is taken beyond what has flowed in since is owed, and delays the next."""
+
+    def __init__(self, per_minute: float, now: float) -> None:
+        """`per_minute`: infinite for no limit."""
+        self._per_s = per_minute / 60
+        self._most = max(1.0, self._per_s)
+        self._level, self._at = self._most, now
+
+    def wait(self, now: float) -> float:
+        """Seconds until the next may begin; 0: at once."""
+        if self._per_s == inf:
+            return 0.0
+        self._level, self._at = min(self._most, self._level + (now - self._at) * self._per_s), now
+        # what rounding leaves over is no reason to wait
+        return max(0.0, 1.0 - 1e-6 - self._level) / self._per_s
+
+    def take(self, units: float) -> None:
+        """Negative units are given back."""
+        self._level -= units
+
+
+class Limiter:
+    """Belongs to one event loop."""
+
+    def __init__(self, most: int, rpm: float | None = None, tpm: float | None = None) -> None:
+        """`most`: calls in flight; `rpm`, `tpm`: requests and tokens a minute, None for any number."""
+        self.allowed = float(min(most, FIRST_IN_FLIGHT))
+        """Calls that may be in flight now."""
+        self.in_flight = 0
+        self._most, self._n_halved = most, 0
+        self._requests, self._tokens = (Rate(inf if rate is None else rate, time.monotonic()) for rate in (rpm, tpm))
+        # a lock is given to those who wait for it in their order
+        self._next, self._changed = asyncio.Lock(), asyncio.Event()
+
+    async def enter(self, tokens: int) -> int:
+        """Waits for a place, which the caller must `leave`; returns what to leave it with. `tokens`: an estimate."""
+        async with self._next:
+            while True:
+                now = time.monotonic()
+                # where all places are taken, a call has to leave first
+                is_full = self.in_flight >= int(self.allowed)
+                wait = inf if is_full else max(self._requests.wait(now), self._tokens.wait(now))
+                if wait <= 0:
+                    break
+                self._changed.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(None if wait == inf else wait):
+                        await self._changed.wait()
+            self.in_flight += 1
+            self._requests.take(1)
+            self._tokens.take(tokens)
+            return self._n_halved
+
+    def leave(self, entered: int, verdict: Verdict, more_tokens: int) -> None:
+        """`entered`: from `enter`; `more_tokens`: those that it took beyond the estimate."""
+        self.in_flight -= 1
+        self._tokens.take(more_tokens)
+        if verdict == "answered":
+            self.allowed = min(float(self._most), self.allowed + (1 / self.allowed if self._n_halved else 1))
+        elif verdict == "too_many" and entered == self._n_halved:
+            self.allowed = max(1.0, self.allowed / 2)
+            self._n_halved += 1
+        self._changed.set()
+
+
+# --- attempts ---
 
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 60.0
 """Longest pause, unless the server asks for more."""
+ENOUGH = 10
+"""Calls of which a share means something."""
 MOST_PAID = 5
 """Attempts at a call that the server bills, answers that it broke off itself among them."""
 PERSISTENT = 8
@@ -72,8 +151,8 @@ class Retrier:
         self._max_wait_s, self._max_retries = max_wait_s, inf if max_retries is None else max_retries
 
     async def call(self, seed: str, tokens: int, attempt: Attempt[T]) -> T:
-        """The result; a completion with everything that all attempts have used. `seed`: the request's own; `tokens`: an estimate
-        for the limiter.
+        """The result; a completion with everything that all attempts have used. `seed`: the request's own; `tokens`: an
+        estimate for the limiter.
 
         Raises CallError for a call that failed, ModelStopped where the run is to stop.
         """
@@ -157,7 +236,8 @@ class Breaker:
     """Counts finished calls. Once it has stopped the run, `check` raises ModelStopped too."""
 
     def __init__(self, server: str, most_failed: float | None = None) -> None:
-        """`server`: as errors name it; `most_failed`: the share of failed calls beyond which the run stops, from 0 to 1."""
+        """`server`: as errors name it; `most_failed`: the share of failed calls beyond which the run stops, from 0 to
+        1."""
         self.n_answered = 0
         """Calls that got through."""
         self._server, self._most_failed = server, most_failed

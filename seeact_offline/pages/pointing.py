@@ -73,9 +73,13 @@ def element_at(point: tuple[float, float], elements: Iterable[tuple[str, Box]]) 
     `elements`: ids and boxes in document order, so the last of equals is the innermost. Edges count as inside; a box
     without area contains no point.
     """
-    holding = [(box.w * box.h, node) for node, box in elements if is_usable(box) and box.contains(*point)]
+    px, py = point
+    # web agents ask for every label of a page: a method call a box would be half of their time
+    holding = [
+        (w * h, node) for node, (x, y, w, h) in elements if w > 0 and h > 0 and x <= px <= x + w and y <= py <= y + h
+    ]
     # reversed, because min takes the first of equals
-    return min(reversed(holding), key=lambda one: one[0], default=(0.0, None))[1]
+    return min(reversed(holding), key=lambda area_and_node: area_and_node[0], default=(0.0, None))[1]
 
 
 def is_usable(box: Box) -> bool:

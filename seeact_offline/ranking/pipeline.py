@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from seeact_offline.dataset import Split
-from seeact_offline.files.journal import Journal, Line
+from seeact_offline.files.whole import Journal, Line
 from seeact_offline.pages.dom import Page
 from seeact_offline.ranking.rankers import AnyRanker, StepScores, begin_ranking, ranker_digest
 from seeact_offline.ranking.score_files import Origin, ScoreRow

@@ -14,9 +14,9 @@ from typing import Any
 
 from seeact_offline.files.extras import hide_broken_torchvision, install_command
 from seeact_offline.models import model_name
+from seeact_offline.models.tokens import count_words, cut_words
 from seeact_offline.ranking.rankers import checkpoint_folder
 from seeact_offline.records import InputError
-from seeact_offline.tokens import count_words, cut_words
 
 ENCODING_URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
 """Address of an encoding, whose digest names the file that tiktoken has fetched."""

@@ -22,7 +22,7 @@ from msgspec import structs
 from seeact_offline.dataset import SPLITS, canonical_split
 from seeact_offline.dataset.recorded import FINAL_SCREENSHOT, RECORDED_COLUMNS, Check, Condition, FinalState, PageState
 from seeact_offline.dataset.writing import ElementRecord, StepRecord, to_row, write_hub_parquet
-from seeact_offline.files.journal import Journal
+from seeact_offline.files.whole import Journal
 from seeact_offline.pages.screenshots import open_picture
 from seeact_offline.recorder.browser import (
     CLOCK,

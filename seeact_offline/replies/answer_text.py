@@ -1,4 +1,5 @@
-"""A reply -> the text that is the model's answer: without thoughts, echoed turns, special tokens, and what is struck out or commented out.
+"""A reply -> the text that is the model's answer: without thoughts, echoed turns, special tokens, and what is struck
+out or commented out.
 
 Every reader begins here, so that none of them takes an act from a thought, a quoted dialogue or a comment.
 """
@@ -42,6 +43,7 @@ _LAST_TOKEN = re.compile(
     r"|<\|(?:im_end|end|endoftext|end_of_text|end_of_turn|eot|eot_id|eom_id|eos|pad|return|call|user|observation)\|>)\Z"
 )
 """A token that ends a reply, which servers give out when they are told to keep special tokens."""
+# no such token is longer, so that only the end of a reply is searched, however long it is
 _LONGEST_TOKEN = 24
 _BOX = re.compile(r"<\|(?:begin|end)_of_box\|>|</?answer>", re.IGNORECASE)
 _ASIDE = re.compile(
@@ -52,7 +54,8 @@ _ASIDE = re.compile(
     r"(?:[ \t]*(?:[-*\u2022]|(?:step )?\d{1,3}[.):])[^\n]*(?:\n|\Z))+",
     re.MULTILINE | re.IGNORECASE | re.DOTALL,
 )
-"""Text that is struck out; comments, a call behind a number sign among them, which no heading has; results; and lists of what was done before."""
+"""Text that is struck out; comments, a call behind a number sign among them, which no heading has; results; and lists
+of what was done before."""
 _CODE = re.compile(r"(^[ \t]*```(?:python|py|code)[ \t]*\n)(.*?)(?=^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
 _REMARK = re.compile(
     r"^[ \t]*(?:#[^\n]*|(?P<quote>\"\"\"|''')(?:(?!(?P=quote)).)*(?:(?P=quote)|\Z))", re.MULTILINE | re.DOTALL
@@ -80,7 +83,8 @@ def plain_answer(reply: str) -> str:
 
 
 def _last_turn(text: str) -> str:
-    """The last turn of the assistant that says something, where the reply is a dialogue: some models write their prompt again, or go on.
+    """The last turn of the assistant that says something, where the reply is a dialogue: some models write their prompt
+    again, or go on.
 
     >>> _last_turn("user\\nWhere?\\nassistant\\nELEMENT: B\\nuser\\nAnd now?")
     '\\nELEMENT: B\\n'
@@ -108,7 +112,8 @@ _MAY_BE_OF_OTHERS = re.compile(
 
 
 def _without_others(text: str) -> str:
-    """The text with its JSON without what is under keys of other steps, and without objects that say that there is no act.
+    """The text with its JSON without what is under keys of other steps, and without objects that say that there is no
+    act.
 
     >>> _without_others('{"previous_action": {"x": 1}, "action": {"x": 2}} {"error": "none", "x": 3}')
     '{"action": {"x": 2}} '
@@ -163,9 +168,9 @@ def without_end_tokens(text: str) -> str:
 def without_thoughts(text: str) -> str:
     """The reply without its thoughts in tags, in time linear in its length.
 
-    The tag that opens the first thought may be part of the prompt. A thought that nothing closes ends where a call or an answer begins;
-    without one it is the rest of the reply. Where nothing but thoughts is there, a call between tags in the last one is the reply
-    (vllm-project/vllm#39056).
+    The tag that opens the first thought may be part of the prompt. A thought that nothing closes ends where a call or
+    an answer begins; without one it is the rest of the reply. Where nothing but thoughts is there, a call between tags
+    in the last one is the reply (vllm-project/vllm#39056).
 
     >>> without_thoughts("Is it A? Answer: A</think>Answer: C"), without_thoughts("<THINK>Answer: A</THINK> Answer: C")
     ('Answer: C', ' Answer: C')

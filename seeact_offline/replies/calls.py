@@ -1,4 +1,5 @@
-"""Calls and JSON in a model's text, read tolerantly: `click(x=1, y=2)`, `{"action": "left_click", "coordinate": [1, 2]}`."""
+"""Calls and JSON in a model's text, read tolerantly: `click(x=1, y=2)`, `{"action": "left_click", "coordinate": [1,
+2]}`."""
 
 from __future__ import annotations
 
@@ -29,6 +30,7 @@ _WORDS = re.compile(r"'(?:\\.?|[^'\\])*+(?:'|\Z)|\"(?:\\.?|[^\"\\])*+(?:\"|\Z)|\
 _BARE_KEY = re.compile(r"([{,]\s*)([A-Za-z_]\w*)(?=\s*:)")
 _CLOSERS = {"{": "}", "[": "]", "(": ")"}
 MOST_NUMBER = 1e9
+# values are walked through by recursion, which Python ends after a few hundred levels
 MOST_DEPTH = 50
 MOST_VALUES = 200
 """Brackets of one reply that are looked at."""
@@ -58,18 +60,19 @@ class Call:
 
     def text(self, *names: str, at: int = 0) -> str | None:
         """The first of these arguments that is given, or the positional one; None for neither."""
-        found = next((self.named[name] for name in names if name in self.named), None)
-        return found if found is not None else self.positional[at] if len(self.positional) > at else None
+        argument = next((self.named[name] for name in names if name in self.named), None)
+        return argument if argument is not None else self.positional[at] if len(self.positional) > at else None
 
 
 def calls_in(text: str) -> list[Call]:
-    """All calls in their order, those inside the arguments of another left out. A call that is cut short ends with the text."""
-    found, at = [], 0
+    """All calls in their order, those inside the arguments of another left out. A call that is cut short ends with the
+    text."""
+    calls, at = [], 0
     while (match := _NAME.search(text, at)) is not None:
         positional, named, at = _arguments(text, match.end())
         is_tight = match.end("name") + 1 == match.end()
-        found.append(Call(match["name"], tuple(positional), named, match.start("name"), at, is_tight))
-    return found
+        calls.append(Call(match["name"], tuple(positional), named, match.start("name"), at, is_tight))
+    return calls
 
 
 def _arguments(text: str, at: int) -> tuple[list[str], dict[str, str], int]:
@@ -116,7 +119,8 @@ def _argument(text: str, at: int) -> tuple[str, int]:
 
 
 def _quoted(text: str, at: int) -> tuple[str, int]:
-    """A text in quotes with its escapes resolved, and where it ends. A quote that is not followed by an end is part of it."""
+    """A text in quotes with its escapes resolved, and where it ends. A quote that is not followed by an end is part of
+    it."""
     quote = text[at] * (3 if text.startswith(text[at] * 3, at) and text.find(text[at] * 3, at + 3) > 0 else 1)
     at = start = at + len(quote)
     while at < len(text):
@@ -149,8 +153,9 @@ def escape(text: str, quote: str = "'") -> str:
 
 
 def closed(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-    """The first match that has its last group. Such a pattern takes the rest of the line where nothing closes what it has opened, for then
-    nothing closes what is opened further on: to look from each opening again would take time quadratic in the text."""
+    """The first match that has its last group. Such a pattern takes the rest of the line where nothing closes what it
+    has opened, for then nothing closes what is opened further on: to look from each opening again would take time
+    quadratic in the text."""
     return next((match for match in pattern.finditer(text) if match[pattern.groups] is not None), None)
 
 
@@ -164,12 +169,14 @@ def number(text: str | None) -> float | None:
 
 def place_in(text: str) -> tuple[float, float] | tuple[float, float, float, float] | None:
     """The two or four numbers in a text; None for another count, and for shares in per cent, which no frame has."""
-    return None if _PERCENT.search(text, 0, 200) else place_of([float(found) for found in _NUMBER.findall(text[:200])])
+    return (
+        None if _PERCENT.search(text, 0, 200) else place_of([float(digits) for digits in _NUMBER.findall(text[:200])])
+    )
 
 
 def place_of(numbers: Any) -> tuple[float, float] | tuple[float, float, float, float] | None:
-    """A point or a box of two or four numbers, which may be texts, nested in one list, or named x and y; None for anything
-    else."""
+    """A point or a box of two or four numbers, which may be texts, nested in one list, or named x and y; None for
+    anything else."""
     if isinstance(numbers, str):
         return place_in(numbers)
     if isinstance(numbers, dict):
@@ -178,17 +185,18 @@ def place_of(numbers: Any) -> tuple[float, float] | tuple[float, float, float, f
         return None
     if len(numbers) == 1:
         return place_of(numbers[0])
-    values = [number(str(one)) if isinstance(one, int | float | str) else None for one in numbers]
-    known = [value for value in values if value is not None]
-    if len(known) != len(numbers):
+    values = [number(str(entry)) if isinstance(entry, int | float | str) else None for entry in numbers]
+    finite = [value for value in values if value is not None]
+    if len(finite) != len(numbers):
         return None
-    if len(known) == 2:
-        return known[0], known[1]
-    return (known[0], known[1], known[2], known[3]) if len(known) == 4 else None
+    if len(finite) == 2:
+        return finite[0], finite[1]
+    return (finite[0], finite[1], finite[2], finite[3]) if len(finite) == 4 else None
 
 
 def json_in(text: str) -> Iterator[Any]:
-    """The objects and lists that a text holds, outermost ones only. JSON5's quotes and commas are read, and missing brackets added."""
+    """The objects and lists that a text holds, outermost ones only. JSON5's quotes and commas are read, and missing
+    brackets added."""
     return (value for _, _, value in json_spans(text))
 
 
@@ -218,7 +226,7 @@ def loads(text: str) -> Any:
         return json.loads(text, strict=False)
     except (ValueError, RecursionError):
         pass
-    python = _WORDS.sub(lambda found: str(_CONSTANTS[found[1]]) if found[1] else found[0], text)
+    python = _WORDS.sub(lambda match: str(_CONSTANTS[match[1]]) if match[1] else match[0], text)
     for written in (text, python, _BARE_KEY.sub(r"\1'\2'", python)):
         try:
             return ast.literal_eval(parse(written))
@@ -228,8 +236,8 @@ def loads(text: str) -> Any:
 
 
 def parse(text: str, mode: str = "eval") -> Any:
-    """The syntax tree of a Python expression, without the warnings that Python has about a model's text. Raises as `ast.parse`, also for a number of 1,000 digits
-    that are not decimal."""
+    """The syntax tree of a Python expression, without the warnings that Python has about a model's text. Raises as
+    `ast.parse`, also for a number of 1,000 digits that are not decimal."""
     if _LONG_NUMBER.search(text):
         raise ValueError("a number of more digits than Python writes")
     with warnings.catch_warnings():
@@ -238,8 +246,8 @@ def parse(text: str, mode: str = "eval") -> Any:
 
 
 def _value_at(text: str, start: int) -> tuple[int, str, bool]:
-    """Returns where the value that opens at `start` ends, the value with the closing brackets that its opening ones want, and False where nothing
-    closes it: `{"coordinate": [1, 2}}` lacks one, and has one of another kind."""
+    """Returns where the value that opens at `start` ends, the value with the closing brackets that its opening ones
+    want, and False where nothing closes it: `{"coordinate": [1, 2}}` lacks one, and has one of another kind."""
     stack: list[str] = []
     written: list[str] = []
     at, quote = start, ""

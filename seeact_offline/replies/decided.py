@@ -1,7 +1,8 @@
-"""Does an answer count? One place for every reader: where a call, place or letter must stand, and which words around it say that it is none.
+"""Does an answer count? One place for every reader: where a call, place or letter must stand, and which words around it
+say that it is none.
 
-An answer counts where it fills its line, block or field. Inside a sentence it is prose; one that its lead or the words behind it deny, take back, quote
-or only suppose is `declined`. The words are those of English.
+An answer counts where it fills its line, block or field. Inside a sentence it is prose; one that its lead or the words
+behind it deny, take back, quote or only suppose is `declined`. The words are those of English.
 """
 
 from __future__ import annotations
@@ -146,7 +147,8 @@ def takes_back(text: str, start: int = 0) -> bool:
 
 
 _OPENS_CALL = re.compile(r"(?:[=:\uff1a).>!|\]};]|->|\u2192|^[\w ]{0,2}[a-z]\w{2,30})[\s`*\"'(\[]*\Z", re.IGNORECASE)
-"""The end of what may stand before a call on its line: a label, a sentence, a tag, another call; or one word alone, such as the tool's name."""
+"""The end of what may stand before a call on its line: a label, a sentence, a tag, another call; or one word alone,
+such as the tool's name."""
 _ANNOUNCES = re.compile(
     r"\b(?:action|answer|call|step|output|response|it)\b[^.!?]{0,40}\b(?:is|will be)\W*\Z"
     r"|\b(?:I|we)(?:['\u2019]ll| will| am going to|['\u2019]m going to)? (?:now )?(?:call|use|do|run|execute|issue|perform|output|answer with|choose)\W*\Z",
@@ -157,11 +159,13 @@ _NO_LEAD = re.compile(r"\b(?:e\.g\.|i\.e\.)\W*\Z", re.IGNORECASE)
 _CLOSES_CALL = re.compile(
     r"[\s`*\"'.;)\]}]*+(?:\Z|(?<=\n)|[<#{]|//|,?\s*[A-Za-z_][\w.]*+\()|[`*\"')\]}]*(?:[.!;]\s|\s+(?:[(\u2013\u2014-]\s*\w|[A-Z]))"
 )
-"""Signs behind a call, up to the end of its line, a tag, a remark, the next call, or the next sentence or a remark in brackets."""
+"""Signs behind a call, up to the end of its line, a tag, a remark, the next call, or the next sentence or a remark in
+brackets."""
 
 
 def stands_alone(text: str, start: int, end: int, is_tagged: bool = False) -> bool:
-    """Tells whether a call fills its line or block. `is_tagged`: it is between tags of its own, so that words may stand before it.
+    """Tells whether a call fills its line or block. `is_tagged`: it is between tags of its own, so that words may stand
+    before it.
 
     >>> [stands_alone(text, text.find("click"), text.find(")") + 1) for text in ("Action: click(1, 2)", "I could click(1, 2), but no")]
     [True, False]

@@ -1,7 +1,7 @@
 """The answer to one question of MindAct's elimination -> an option, an operation and a value, read exactly as released.
 
-Options are lettered from B; `A` is "none of the above". A chat model names its letter as `Answer: X`; a text-to-text model
-(T5) begins with it. Nothing is tidied: a value of `None` stays a word.
+Options are lettered from B; `A` is "none of the above". A chat model names its letter as `Answer: X`; a text-to-text
+model (T5) begins with it. Nothing is tidied: a value of `None` stays a word.
 
 Source: Mind2Web (arXiv 2306.06070) and its released evaluation, commit 1b7c323.
 """
@@ -41,26 +41,26 @@ class Answer:
 
 def read_answer(text: str, layout: Layout) -> Answer:
     """Reads the first letter, operation and value of the text; a text-to-text model's letter is its first character."""
-    said = text.strip()
-    found = _ANSWER.search(said)
-    letter = said[:1] if layout == "seq2seq" else found[1] if found else ""
-    action, value = _ACTION.search(said), _VALUE.search(said)
+    reply = text.strip()
+    named_letter = _ANSWER.search(reply)
+    letter = reply[:1] if layout == "seq2seq" else named_letter[1] if named_letter else ""
+    action, value = _ACTION.search(reply), _VALUE.search(reply)
     return Answer(letter, action[1] if action else "", value[1].strip() if value else "")
 
 
 def parse_multichoice_reply(text: str, layout: Layout, n_choices: int, *, counts_back: bool = False) -> GroundingReply:
     """The answer as a pick among `n_choices` options, lettered from B. Never raises because of `text`.
 
-    `failure`: UNANSWERED, BEYOND or None: a missing operation or value costs the score, as released, and is no failure. `counts_back`: a
-    sign before `A`, which is no letter, counts from the last option back (`@` is the last but one, `?` the one before), as the released
-    code's negative index does.
+    `failure`: UNANSWERED, BEYOND or None: a missing operation or value costs the score, as released, and is no failure.
+    `counts_back`: a sign before `A`, which is no letter, counts from the last option back (`@` is the last but one, `?`
+    the one before), as the released code's negative index does.
     """
-    said = read_answer(text, layout)
-    read = GroundingReply(None, said.op, said.value)
-    if said.letter == NONE_LETTER:
+    answer = read_answer(text, layout)
+    read = GroundingReply(None, answer.op, answer.value)
+    if answer.letter == NONE_LETTER:
         return replace(read, picked_none=True)
-    place = _place(said.letter, n_choices, counts_back) if said.letter else None
-    return replace(read, choice=place, failure=(BEYOND if said.letter else UNANSWERED) if place is None else None)
+    place = _place(answer.letter, n_choices, counts_back) if answer.letter else None
+    return replace(read, choice=place, failure=(BEYOND if answer.letter else UNANSWERED) if place is None else None)
 
 
 def is_counted_back(text: str, layout: Layout, n_choices: int) -> bool:

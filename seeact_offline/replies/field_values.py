@@ -1,7 +1,8 @@
-"""The fields of an answer -> what they mean: ELEMENT an option's letter, a mark or none of them, ACTION an operation, VALUE a text.
+"""The fields of an answer -> what they mean: ELEMENT an option's letter, a mark or none of them, ACTION an operation,
+VALUE a text.
 
-A letter or mark stands first, at most behind words such as `the correct choice is` or `the box labelled`: anywhere else it may be a word, or part of
-the element's own text.
+A letter or mark stands first, at most behind words such as `the correct choice is` or `the box labelled`: anywhere else
+it may be a word, or part of the element's own text.
 """
 
 from __future__ import annotations
@@ -129,7 +130,8 @@ _LETTER = re.compile(r"[A-Za-z]{1,3}(?![A-Za-z0-9])")
 _NONE_SENTENCE = re.compile(
     r"[.:\s-]*none of (?:the|these|those)\b|[\W_]*(?:i\.e\.?[\W_]*)?none of the other options match", re.IGNORECASE
 )
-"""Words of the option that stands for none, behind a letter. In brackets others may explain a choice: `H (none of the others fit)`."""
+"""Words of the option that stands for none, behind a letter. In brackets others may explain a choice: `H (none of the
+others fit)`."""
 _NOT_LABEL = re.compile(r"[.'\u2019-](?:[a-z]|[A-Z0-9](?![a-z]))|-\w|[/&+@#%$]")
 # words after the quote show that the letter is an article, as in `A "Search" button`
 _QUOTED = re.compile(r"""["'\u201c\u2018(`*]+[^"'\u201d\u2019)`*]*["'\u201d\u2019)`*]+\s*(\w)?""")
@@ -226,7 +228,8 @@ def _mark_first(words: str, intro: str, labels: Sequence[str]) -> int | str:
 
 
 def _ends_mark(label: str, tail: str, intro: str) -> bool:
-    """Tells whether a label before `tail` is a mark and not a word, an amount or a time (`12 items`, `12.50`, `12:30`)."""
+    """Tells whether a label before `tail` is a mark and not a word, an amount or a time (`12 items`, `12.50`,
+    `12:30`)."""
     if not label.isdigit():
         return _ends_letter(label, tail, intro)
     bare = tail.lstrip("*_`~")
@@ -256,10 +259,10 @@ _DENIED_ACTION = re.compile(
 def operation_in(text: str) -> str:
     """One of OPERATIONS; empty unless the text names exactly one, and does not deny it."""
     words = re.sub(r"^[\W_]+", "", MARKUP.sub("", plain(text[:400])))
-    found = _ACTION.match(words)
-    if found is None or any(doubt.match(words, found.end()) for doubt in (_SECOND_ACTION, _DENIED_ACTION)):
+    action = _ACTION.match(words)
+    if action is None or any(doubt.match(words, action.end()) for doubt in (_SECOND_ACTION, _DENIED_ACTION)):
         return ""
-    return found["op"].upper()
+    return action["op"].upper()
 
 
 # --- the value -------------------------------------------------------------------------------------------------------
@@ -283,8 +286,8 @@ _EDGE = " \t\r\n\u00a0\u200b\u200e\u200f\u2060\ufeff"
 def value_in(text: str, op: str = "") -> str:
     """The value as written, without emphasis and one outer pair of quotes; empty if the text says that there is none.
 
-    Text in brackets or after a dash behind a closing quote is an explanation; without quotes nothing separates value and
-    explanation, so everything is kept. Only for a CLICK does `None (because ...)` mean none.
+    Text in brackets or after a dash behind a closing quote is an explanation; without quotes nothing separates value
+    and explanation, so everything is kept. Only for a CLICK does `None (because ...)` mean none.
     """
     value = _without_emphasis(_unquoted(_without_emphasis(text)))
     if (len(value) <= 40 and _NO_VALUE.fullmatch(plain(value))) or is_placeholder(value):

@@ -1,7 +1,9 @@
-"""A model's text -> its labelled fields, in order: what follows ``ELEMENT:``, ``ACTION:`` or ``VALUE:``, as the model wrote it.
+"""A model's text -> its labelled fields, in order: what follows ``ELEMENT:``, ``ACTION:`` or ``VALUE:``, as the model
+wrote it.
 
-That is usually the rest of the label's line. It may also be the line below, a cell of a table that has labels in its head row, or a value of a JSON
-object. A label counts where it begins its line, and anywhere if it is in capitals and not inside quotes.
+That is usually the rest of the label's line. It may also be the line below, a cell of a table that has labels in its
+head row, or a value of a JSON object. A label counts where it begins its line, and anywhere if it is in capitals and
+not inside quotes.
 """
 
 from __future__ import annotations
@@ -158,7 +160,7 @@ def find_fields(lines: Lines, names: Collection[str], loose: bool = False) -> li
 def _is_listed(before: Field, field: Field) -> bool:
     """Tells whether two lines of the same label follow each other, and name different labels of the page."""
     both = before.name == field.name and before.capitals and field.capitals and field.row == before.row + 1
-    return both and before.text != field.text and all(_LISTED.fullmatch(plain(one.text)) for one in (before, field))
+    return both and before.text != field.text and all(_LISTED.fullmatch(plain(line.text)) for line in (before, field))
 
 
 def _fields_of_line(lines: Lines, i: int, open_names: Set[str], loose: bool) -> Iterator[Field]:
@@ -199,7 +201,8 @@ _LISTED = re.compile(rf"[\W_]*(?:{NUMBERING})?[\W_]*(?:[A-Z]{{1,2}}|\d{{1,4}})(?
 
 
 def _from_below(field: Field, lines: Lines, i: int, before: Sequence[Field]) -> Field:
-    """The field with the text of the lines below: of the next one with words where its own has none, and of those that list further labels.
+    """The field with the text of the lines below: of the next one with words where its own has none, and of those that
+    list further labels.
 
     A VALUE may be empty on purpose, so only the very next line counts, unless the whole answer is laid out this way.
     """

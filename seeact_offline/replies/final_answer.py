@@ -31,8 +31,8 @@ class _Kind:
 
     fields: tuple[str, ...]
     pick: Callable[[str, Sequence[str]], int | str] | None
-    """ELEMENT field and labels -> index of the option, the number of labels for "none of them", or a failure's name. None where the
-    element is described."""
+    """ELEMENT field and labels -> index of the option, the number of labels for "none of them", or a failure's name.
+    None where the element is described."""
 
 
 _KINDS = {
@@ -231,10 +231,10 @@ def group_fields(fields: Sequence[Field]) -> list[Block]:
 def _widest_gap(fields: Sequence[Field]) -> int:
     """Finds the cut between a field and its repetition (first and last): the position at which the later answer begins.
 
-    It begins at the repetition, unless a wider gap of lines separates two fields before it: then the fields after that gap
-    already belong to the later answer. ELEMENT usually comes first, so its cut is only moved for a gap that is wider by more
-    than two lines; VALUE comes last, so everything after the first one belongs to the second answer. A change to labels in
-    capitals counts as three lines.
+    It begins at the repetition, unless a wider gap of lines separates two fields before it: then the fields after that
+    gap already belong to the later answer. ELEMENT usually comes first, so its cut is only moved for a gap that is
+    wider by more than two lines; VALUE comes last, so everything after the first one belongs to the second answer. A
+    change to labels in capitals counts as three lines.
     """
     if fields[-1].name == VALUE:
         return 1
@@ -245,11 +245,12 @@ def _widest_gap(fields: Sequence[Field]) -> int:
 
 
 def final_block(blocks: Sequence[Block], picks: Callable[[Block], bool]) -> Block:
-    """The last complete answer; if there is none, the last with an element; if there is none, the last, which may be empty.
+    """The last complete answer; if there is none, the last with an element; if there is none, the last, which may be
+    empty.
 
-    `picks` says whether an answer's element can be read. Two kinds are skipped: a later answer that cannot be read and has
-    labels in small letters (an explanation of the one before), and an unreadable one if a later, incomplete one has a
-    readable element.
+    `picks` says whether an answer's element can be read. Two kinds are skipped: a later answer that cannot be read and
+    has labels in small letters (an explanation of the one before), and an unreadable one if a later, incomplete one has
+    a readable element.
     """
     blocks = blocks[-_LAST_BLOCKS:]
     complete = [k for k, block in enumerate(blocks) if block.complete]

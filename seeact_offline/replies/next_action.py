@@ -11,8 +11,8 @@ select "2" from the Guests list``), after pages of analysis that name other oper
 
 Words of prose: click, press, tap, tick -> CLICK; type, enter, fill in -> TYPE; SELECT in capitals, and select, choose,
 pick from a drop-down or list that the sentence names -> SELECT. To select or choose anything else is to click it: where
-UGround's published GPT-4o plans (cross_task) say so without naming a list, the model itself went on to call 208 of 226 a
-CLICK and 7 a SELECT; where they name one, 37 of 53 a CLICK and 16 a SELECT, so this remains the weakest rule here.
+UGround's published GPT-4o plans (cross_task) say so without naming a list, the model itself went on to call 208 of 226
+a CLICK and 7 a SELECT; where they name one, 37 of 53 a CLICK and 16 a SELECT, so this remains the weakest rule here.
 """
 
 from __future__ import annotations
@@ -77,16 +77,17 @@ _OTHER = re.compile(
 
 
 def _labelled(plain: str) -> NextAction | None:
-    """The plan of the last ACTION line that begins with an operation's name; the text after the name is read as prose."""
+    """The plan of the last ACTION line that begins with an operation's name; the text after the name is read as
+    prose."""
     for line in reversed(list(_ACTION_LINE.finditer(plain))):
-        found = _OP.match(line["rest"])
-        if found and _END.match(found["more"]):
-            begin = line.start("rest") + found.end("op")
+        operation = _OP.match(line["rest"])
+        if operation and _END.match(operation["more"]):
+            begin = line.start("rest") + operation.end("op")
             # the first VALUE line after the operation, else the last one before it
             stated = _VALUE_LINE.search(plain, begin)
             stated = stated or next(iter([*_VALUE_LINE.finditer(plain, 0, begin)][-1:]), None)
-            return _with_value(found["op"].upper(), "" if stated is None else _cleaned(stated["rest"]))
-        if found:
+            return _with_value(operation["op"].upper(), "" if stated is None else _cleaned(stated["rest"]))
+        if operation:
             sentences = list(_sentences(line["rest"]))
             return _read(sentences[0], sentences)
         if _OTHER.match(line["rest"]) and line["rest"].isupper():
@@ -173,6 +174,7 @@ def _chosen(decisions: list[_Sentence], is_conclusion: bool) -> _Sentence | None
     return pool[-1] if pool else None
 
 
+# stands for a quoted text: what a sentence decides is read without the words that it quotes
 _MARK = "\x00"
 _QUOTED = re.compile(
     r"""(?<!\w)"(?P<double>[^"\n]{1,300})"|(?<![\w\x00])'(?P<single>[^'\n]{1,300}(?:'\w[^'\n]{0,300}){0,3})'(?!\w)"""
@@ -215,11 +217,12 @@ _LIST = re.compile(
 
 
 def _first_operation(sentence: _Sentence) -> re.Match[str] | None:
-    """The first operation to be done, in capitals if any is: not a noun, and nothing that is done already or ruled out."""
+    """The first operation to be done, in capitals if any is: not a noun, and nothing that is done already or ruled
+    out."""
     named = islice(_VERBS.finditer(sentence.masked), _MAX_VERBS)
-    found = [m for m in named if _is_verb(m, sentence.masked)]
-    capitals = [m for m in found if m[0].isupper()]
-    return next(iter(capitals or found), None)
+    verbs = [m for m in named if _is_verb(m, sentence.masked)]
+    capitals = [m for m in verbs if m[0].isupper()]
+    return next(iter(capitals or verbs), None)
 
 
 def _is_verb(match: re.Match[str], masked: str) -> bool:
@@ -235,15 +238,15 @@ def _is_verb(match: re.Match[str], masked: str) -> bool:
 
 def _read(sentence: _Sentence, sentences: list[_Sentence]) -> NextAction:
     """The operation that the sentence decides on, with a value from it or else from any of `sentences`."""
-    found = _first_operation(sentence)
-    if found is None or found.lastgroup is None:
+    verb = _first_operation(sentence)
+    if verb is None or verb.lastgroup is None:
         return NextAction(failure="no_operation")
-    op = found.lastgroup
-    if op == "SELECT" and not found[0].isupper() and not _LIST.search(sentence.masked):
+    op = verb.lastgroup
+    if op == "SELECT" and not verb[0].isupper() and not _LIST.search(sentence.masked):
         op = "CLICK"
     if op == "CLICK":
         return NextAction(op)
-    value = _value_in(sentence, found)
+    value = _value_in(sentence, verb)
     return _with_value(op, value or _stated_value(sentences))
 
 
@@ -263,19 +266,20 @@ _AS = re.compile(r"[^\x00]{0,60}\b(?:as|with)\s+(?P<value>[^\x00,;:]{1,60}?)[.!]
 
 
 def _value_in(sentence: _Sentence, verb: re.Match[str]) -> str:
-    """The first quoted text after the verb that does not name a field; else the words between verb and `into the ...`."""
+    """The first quoted text after the verb that does not name a field; else the words between verb and `into the
+    ...`."""
     masked, after = sentence.masked, verb.end()
     marks = [m.start() for m in re.finditer(_MARK, masked)]
     for quoted, mark in zip(sentence.quotes, marks, strict=False):
         names_field = _NAMES_FIELD.search(masked[after:mark]) or _FIELD_AFTER.match(masked, mark + 1)
         if mark > after and not names_field:
             return _without_stop(quoted)
-    for found in (_UNQUOTED.match(masked, after), _AS.match(masked, after)):
-        if found is None or _DESCRIBES.match(found["value"]):
+    for words in (_UNQUOTED.match(masked, after), _AS.match(masked, after)):
+        if words is None or _DESCRIBES.match(words["value"]):
             continue
         # `10203` or `New York`, but not `the departure date`
-        if not found.groupdict().get("the", "the") or re.search(r"[A-Z\d]", found["value"]):
-            return found["value"].strip()
+        if not words.groupdict().get("the", "the") or re.search(r"[A-Z\d]", words["value"]):
+            return words["value"].strip()
     return ""
 
 
@@ -294,9 +298,9 @@ _STATED = re.compile(
 def _stated_value(sentences: list[_Sentence]) -> str:
     """The value in the last sentence like `the value to type is "10203"`."""
     for sentence in reversed(sentences):
-        found = _STATED.search(sentence.masked)
-        if found:
-            nth = sentence.masked[: found.start("value")].count(_MARK)
-            value = sentence.quotes[nth] if found["value"] == _MARK else found["value"]
+        stated = _STATED.search(sentence.masked)
+        if stated:
+            nth = sentence.masked[: stated.start("value")].count(_MARK)
+            value = sentence.quotes[nth] if stated["value"] == _MARK else stated["value"]
             return "" if _NO_VALUE.fullmatch(value) else _without_stop(value)
     return ""

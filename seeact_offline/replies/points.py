@@ -1,9 +1,10 @@
 """A model's text -> the place on a picture that it points at, and from there to an element. Nothing is ever guessed.
 
 How a point is *written* is recognised: tags (``<point>12 34</point>``, ``<points x="12" y="34">``, ``<box>...</box>``,
-``<|box_start|>(1,2),(3,4)<|box_end|>``), brackets (``[[12,34]]``, ``[1,2,3,4]``), ``(12, 34)``, ``x=12, y=34`` and JSON.
-What its numbers *mean* is not: pixels, fractions and thousandths look alike, so the scale is agreed beforehand and a
-number beyond it is a failure. Four numbers are the left, top, right and bottom of a box, which counts by its centre.
+``<|box_start|>(1,2),(3,4)<|box_end|>``), brackets (``[[12,34]]``, ``[1,2,3,4]``), ``(12, 34)``, ``x=12, y=34`` and
+JSON. What its numbers *mean* is not: pixels, fractions and thousandths look alike, so the scale is agreed beforehand
+and a number beyond it is a failure. Four numbers are the left, top, right and bottom of a box, which counts by its
+centre.
 
 The last ELEMENT or POINT line decides; without such a line, the text must name exactly one place.
 """
@@ -202,7 +203,7 @@ _NOTATIONS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] =
 
 def _points(plain: str) -> list[_Place]:
     """Every point and box in the text, in order."""
-    found = [
+    places = [
         _Place(match.start(), match.end(), pair)
         for match in _ATTRIBUTES.finditer(plain)
         for pair in _attribute_pairs(match)
@@ -213,21 +214,22 @@ def _points(plain: str) -> list[_Place]:
         def taken(match: re.Match[str], numbers: Callable[[re.Match[str]], str] = numbers) -> str:
             values = _numbers(numbers(match))
             if len(values) >= 2:
-                found.append(_Place(match.start(), match.end(), values))
+                places.append(_Place(match.start(), match.end(), values))
             return " " * len(match[0])
 
         plain = pattern.sub(taken, plain)
-    return sorted(found)
+    return sorted(places)
 
 
 def _attribute_pairs(match: re.Match[str]) -> list[tuple[float, ...]]:
-    """Pairs each x with its y. Numbered ones are points, never the corners of a box. `coords` has the picture's number, then each point's with x and y."""
+    """Pairs each x with its y. Numbered ones are points, never the corners of a box. `coords` has the picture's number,
+    then each point's with x and y."""
     if (coords := _COORDS.search(match["attributes"])) is not None:
         numbers = _numbers(coords["n"])
         return list(zip(numbers[2::3], numbers[3::3], strict=False))
     axes: dict[str, list[float]] = {"x": [], "y": []}
-    for one in _ATTRIBUTE.finditer(match["attributes"]):
-        axes[one["axis"].lower()].append(float(one["n"]))
+    for attribute in _ATTRIBUTE.finditer(match["attributes"]):
+        axes[attribute["axis"].lower()].append(float(attribute["n"]))
     return list(zip(axes["x"], axes["y"], strict=False))
 
 

@@ -1,7 +1,7 @@
 """The words and signs that several readers look for, and the plain form of a model's characters.
 
-A word is a piece of a regular expression, to be compiled with `re.IGNORECASE` and put into `(?:...)` unless its docstring
-says otherwise. Only words that mean the same to all readers are here; those that only one reader takes for an
+A word is a piece of a regular expression, to be compiled with `re.IGNORECASE` and put into `(?:...)` unless its
+docstring says otherwise. Only words that mean the same to all readers are here; those that only one reader takes for an
 introduction, an order or a label are in that reader's module.
 """
 
@@ -80,5 +80,5 @@ def folded(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _plain_char(char: str) -> str:
-    one = _LOOK_ALIKES.get(char) or folded(char)
-    return one if len(one) == 1 else char
+    alike = _LOOK_ALIKES.get(char) or folded(char)
+    return alike if len(alike) == 1 else char

@@ -22,8 +22,8 @@ from seeact_offline.dataset.split import with_earlier
 from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep
 from seeact_offline.grounding.conversation import Question, Reader
 from seeact_offline.grounding.groups import Grouping, GroupStrategy, ground_by_groups
-from seeact_offline.models.image_tokens import TILES, ImageRule
 from seeact_offline.models.reply_cache import ReplyCache, ReplyStore, request_key
+from seeact_offline.models.tokens import TILES, ImageRule, count_words
 from seeact_offline.ranking import Scores
 from seeact_offline.ranking.tokenizers import Tokenizer, is_fetched, open_tokenizer
 from seeact_offline.records import (
@@ -50,7 +50,6 @@ from seeact_offline.runs.opening import OpenRun, open_run
 from seeact_offline.runs.prepare import prepare
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring import inference
-from seeact_offline.tokens import count_words
 
 STAND_IN = "\0the reply that nobody knows yet\0"
 """Stands for an unknown reply. No page holds NUL characters."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from seeact_offline.files.formats import FormatError, check_finite, read_json, typed
-from seeact_offline.files.journal import Journal
 from seeact_offline.files.markdown import one_line
 from seeact_offline.files.named import read_regular
+from seeact_offline.files.whole import Journal
 from seeact_offline.records import InputError
 from seeact_offline.runs.folder import Made, RunFolder, read_results, worded
 from seeact_offline.scoring.metrics import METRICS

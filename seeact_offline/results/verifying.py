@@ -18,8 +18,8 @@ from typing import Any, Literal
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.dataset.split import with_earlier
 from seeact_offline.files.formats import FormatError, read_json, short
-from seeact_offline.files.journal import Journal
 from seeact_offline.files.named import read_regular
+from seeact_offline.files.whole import Journal
 from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.groups import GroupStrategy
 from seeact_offline.pages.dom import Page

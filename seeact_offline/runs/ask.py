@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from seeact_offline.dataset.split import with_earlier
 from seeact_offline.grounding import Grounding, PreparedStep
 from seeact_offline.grounding.conversation import in_thread, nonzero_notes
-from seeact_offline.models.model_call import ENOUGH
+from seeact_offline.models.retrying import ENOUGH
 from seeact_offline.pages.dom import Page
 from seeact_offline.ranking import Scores
 from seeact_offline.records import (

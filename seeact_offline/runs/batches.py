@@ -22,8 +22,7 @@ from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.files.named import read_regular
 from seeact_offline.files.redaction import redact_values
 from seeact_offline.files.whole import replace_text
-from seeact_offline.models.batch import BatchCodec, BatchModel, PendingRequest, read_result
-from seeact_offline.models.batch_api import BatchApi
+from seeact_offline.models.batch import BatchApi, BatchCodec, BatchModel, PendingRequest, read_result
 from seeact_offline.models.budget import Budget
 from seeact_offline.models.failures import Failure, scrubbed
 from seeact_offline.models.http_client import MAX_REPLY_BYTES

@@ -9,8 +9,7 @@ from collections.abc import Container, Iterable
 from itertools import chain
 from pathlib import Path
 
-from seeact_offline.models.bills import Price
-from seeact_offline.models.budget import NOISE, Ledger, priced
+from seeact_offline.models.budget import NOISE, Ledger, Price, priced
 from seeact_offline.records import CallRecord, Prediction, Usage
 from seeact_offline.runs.folder import REPEAT, RunFolder
 

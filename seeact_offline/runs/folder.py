@@ -21,11 +21,10 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from seeact_offline.files.formats import FormatError, decoded, read_json, typed
-from seeact_offline.files.journal import Journal
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.named import read_regular
 from seeact_offline.files.redaction import redact, redact_values
-from seeact_offline.files.whole import replace_text
+from seeact_offline.files.whole import Journal, replace_text
 from seeact_offline.records import (
     Box,
     Call,
@@ -482,7 +481,7 @@ def read_target(text: str) -> Truth:
 
 def _other_answer(entry: dict[str, Any]) -> OtherAnswer:
     # most runs have none
-    from seeact_offline.files.other_answers import OtherAnswerEntry
+    from seeact_offline.files.formats import OtherAnswerEntry
 
     return typed(entry, OtherAnswerEntry).answer
 

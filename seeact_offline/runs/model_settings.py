@@ -10,13 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.files.places import cache_folder
+from seeact_offline.files.digest import cache_folder
 from seeact_offline.grounding.strategy import SecondModel
 from seeact_offline.models import ModelOptions, ModelSource, find_model, model_name
-from seeact_offline.models.bills import Terms
-from seeact_offline.models.budget import Budget, Ledger
-from seeact_offline.models.image_tokens import TILES, ImageRule
+from seeact_offline.models.budget import Budget, Ledger, Terms
 from seeact_offline.models.prices import PriceTable, Quote, bundled_prices, price_of
+from seeact_offline.models.tokens import TILES, ImageRule
 from seeact_offline.records import ImageFormat, InputError, Model, Prediction
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.costs import kept_cost
@@ -95,7 +94,7 @@ class ModelSettings:
             return model
         second = self.grounder
         shared = budget and budget.sharing(replace(second.terms, name="second"))
-        from seeact_offline.models.planner_grounder import PlannerAndGrounder
+        from seeact_offline.models.client import PlannerAndGrounder
 
         return PlannerAndGrounder(model, second.source.open(replace(second.options, budget=shared, run=run)))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from seeact_offline.dataset import Split, canonical_split
 from seeact_offline.grounding import Grounding, Order
 from seeact_offline.models import model_name
-from seeact_offline.models.function import is_function
+from seeact_offline.models.provider import is_function
 from seeact_offline.ranking import Scores
 from seeact_offline.records import InputError, Prediction, StepKey
 from seeact_offline.runs.config import EvalConfig

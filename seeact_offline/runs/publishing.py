@@ -14,9 +14,8 @@ from typing import Any
 
 from seeact_offline.dataset import SPLITS, open_split
 from seeact_offline.files.digest import file_digest
-from seeact_offline.files.journal import Journal
 from seeact_offline.files.redaction import redact
-from seeact_offline.files.whole import replace_text
+from seeact_offline.files.whole import Journal, replace_text
 from seeact_offline.records import InputError, StepKey
 from seeact_offline.runs.folder import read_prediction, read_results, read_steps
 from seeact_offline.scoring.results import Results

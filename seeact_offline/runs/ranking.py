@@ -23,8 +23,8 @@ from filelock import FileLock, Timeout
 
 from seeact_offline.dataset import TEST_SPLITS, Split, open_split
 from seeact_offline.dataset.sources import is_on_hub, is_recut
+from seeact_offline.files.digest import cache_folder
 from seeact_offline.files.markdown import percent
-from seeact_offline.files.places import cache_folder
 from seeact_offline.files.whole import write_whole
 from seeact_offline.pages.dom import Page
 from seeact_offline.ranking import (

@@ -19,8 +19,8 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
+from seeact_offline.files.formats import OtherAnswerEntry
 from seeact_offline.files.named import read_rows
-from seeact_offline.files.other_answers import OtherAnswerEntry
 from seeact_offline.records import InputError, Metric, Operation, OtherAnswer, Prediction, StepKey, Truth
 from seeact_offline.scoring.answers import Answers
 from seeact_offline.scoring.rules import Protocol

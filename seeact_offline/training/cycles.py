@@ -22,7 +22,7 @@ from seeact_offline.files.markdown import printable
 from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.grounding.oracle import PREDICTIONS
 from seeact_offline.models import model_name
-from seeact_offline.models.bills import Price
+from seeact_offline.models.budget import Price
 from seeact_offline.models.hf_folder import digest
 from seeact_offline.models.prices import PriceTable
 from seeact_offline.records import InputError, ModelStopped

@@ -21,7 +21,7 @@ import pyarrow as pa
 from seeact_offline.dataset import Shard, Split
 from seeact_offline.grounding.mindact import STYLES, answer_text, option_letter, question_text
 from seeact_offline.grounding.strategies import open_pack
-from seeact_offline.models.hf_prompts import control_tokens, harmless
+from seeact_offline.models.hf_loading import control_tokens, harmless
 from seeact_offline.pages.dom import Page
 from seeact_offline.prompting import PromptPack
 from seeact_offline.ranking import check_candidates, top_k

@@ -22,14 +22,14 @@ from seeact_offline.dataset import Shard, Split
 from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.conversation import Question
 from seeact_offline.models.hf_folder import digest
-from seeact_offline.models.hf_loading import load_processor
-from seeact_offline.models.hf_prompts import (
+from seeact_offline.models.hf_loading import (
     Turn,
     chat_messages,
     control_tokens,
     fitted,
     harmless,
     limit_pixels,
+    load_processor,
     system_merged,
 )
 from seeact_offline.records import InputError, ModelSpecError, RowError, Step, StepError

@@ -18,7 +18,7 @@ import pyarrow as pa
 from seeact_offline.dataset import Shard, Split
 from seeact_offline.files.digest import file_digest
 from seeact_offline.models.hf_folder import digest
-from seeact_offline.models.hf_prompts import Turn
+from seeact_offline.models.hf_loading import Turn
 from seeact_offline.pages.screenshots import open_picture
 from seeact_offline.records import InputError, StepKey
 from seeact_offline.runs.watch import Watch

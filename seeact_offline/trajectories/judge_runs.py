@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from seeact_offline.dataset.drawing import draw_tasks
 from seeact_offline.files.formats import decoded
-from seeact_offline.files.journal import Journal
-from seeact_offline.files.whole import replace_text
+from seeact_offline.files.whole import Journal, replace_text
 from seeact_offline.models import model_name
 from seeact_offline.prompting import load_template
 from seeact_offline.records import (

@@ -16,8 +16,7 @@ from typing import Annotated, Any, Generic, TypeVar
 import msgspec
 from filelock import FileLock, Timeout
 
-from seeact_offline.files.formats import FormatError, typed
-from seeact_offline.files.other_answers import OtherAnswerEntry
+from seeact_offline.files.formats import FormatError, OtherAnswerEntry, typed
 from seeact_offline.files.whole import write_whole
 from seeact_offline.records import InputError, Prediction, StepKey
 from seeact_offline.scoring.also_right import OtherAnswerLine, read_also_right

@@ -16,8 +16,8 @@ from seeact_offline.dataset import Shard, Split, open_split
 from seeact_offline.dataset.rows import LIGHT_COLUMNS, RowPosition, read_step
 from seeact_offline.dataset.sources import wanted_columns
 from seeact_offline.files.formats import decoded, read_json, typed
-from seeact_offline.files.journal import Journal
 from seeact_offline.files.named import SMALL, read_regular
+from seeact_offline.files.whole import Journal
 from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.strategies import UNGROUNDED
 from seeact_offline.records import CallRecord, DatasetError, InputError, Prediction, SeeActError, Step, StepKey, Truth

@@ -13,8 +13,8 @@ import msgspec
 
 from seeact_offline.dataset import open_split
 from seeact_offline.files.formats import FormatError, decoded
-from seeact_offline.files.journal import Journal
 from seeact_offline.files.named import read_regular
+from seeact_offline.files.whole import Journal
 from seeact_offline.records import InputError
 from seeact_offline.tables.table_input import FOLDER_LISTS, run_folders
 from seeact_offline.trajectories import (

@@ -21,7 +21,7 @@ from seeact_offline.files.named import read_rows
 from seeact_offline.grounding import PreparedStep
 from seeact_offline.grounding.conversation import Session, in_thread
 from seeact_offline.models import PROVIDERS, model_name
-from seeact_offline.models.model_call import call_model
+from seeact_offline.models.client import call_model
 from seeact_offline.pages.screenshots import Crop
 from seeact_offline.records import (
     CAPTION_GROUP,

@@ -17,11 +17,11 @@ from seeact_offline.agents.gui_agent import landed, list_of_entry
 from seeact_offline.agents.screens import Point, Rectangle
 from seeact_offline.dataset.recorded import AccessibilityTree
 from seeact_offline.grounding.pixel import elements
+from seeact_offline.models.tokens import cut_words
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.pointing import element_at
 from seeact_offline.pages.screenshots import Crop, PagePicture, encode
 from seeact_offline.records import PNG, Box, CropBox, ImageFormat, Message, Picture, Step
-from seeact_offline.tokens import cut_words
 from seeact_offline.web_agents import marks, trees
 from seeact_offline.web_agents.marks import Mark
 from seeact_offline.web_agents.page_trees import fill_boxes, html_of_page, tree_of_page, tree_of_recording

@@ -9,6 +9,7 @@ import pytest
 
 from seeact_offline.cli import main
 from seeact_offline.ranking import read_scores, write_scores
+from tests.annexes import needs
 from tests.seeact_offline.conftest import Cli, Sample, read_json, read_lines
 
 FOUR = ("--top-k", 4, "--group-size", 4)
@@ -94,7 +95,11 @@ def test_a_second_call_asks_and_ranks_nothing(cli: Cli, sample: Sample, made: Pa
         (("--rankers", "bm25", "--scores", "x.pkl"), "--scores cannot be combined with --over ranker"),
         (("--rankers", "bm25,bm25"), "two of --rankers are named bm25"),
         (("--rankers", "bm25,absent.pkl"), "no file at absent.pkl"),
-        (("--rankers", "bm25", "--observations", "tree"), "--observations needs --over observation"),
+        pytest.param(
+            ("--rankers", "bm25", "--observations", "tree"),
+            "--observations needs --over observation",
+            marks=needs("web_agents"),
+        ),
     ],
 )
 def test_rows_that_cannot_be_are_refused(cli: Cli, sample: Sample, words: tuple[str, ...], named: str) -> None:

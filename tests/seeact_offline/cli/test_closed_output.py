@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from seeact_offline.files.places import cache_folder
+from seeact_offline.files.digest import cache_folder
 from tests.seeact_offline.conftest import RESULT_FILES, Cli, Sample
 
 REPO = Path(__file__).parents[3]

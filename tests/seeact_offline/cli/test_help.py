@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.annexes import needs
 from tests.chat_server import Answer, ChatServer
 from tests.pages import synthetic_rows
 from tests.seeact_offline.conftest import Cli, make_sample
@@ -49,7 +50,9 @@ def test_help_all_names_every_option(cli: Cli) -> None:
         (("--grounding", "annotation"), {"--marks", "--batching", "--merge"}, {"--elimination"}),
         (("--grounding=mindact",), {"--elimination", "--layout"}, {"--marks"}),
         (("--grounding", "mindact,annotation"), {"--elimination", "--marks"}, {"--fuzzy-threshold"}),
-        (("--agent", "webvoyager"), {"--max-turns"}, {"--marks", "--group-size"}),
+        pytest.param(
+            ("--agent", "webvoyager"), {"--max-turns"}, {"--marks", "--group-size"}, marks=needs("web_agents")
+        ),
         ((), set(), {"--marks", "--group-size", "--rpm"}),
     ],
 )
@@ -75,7 +78,7 @@ def test_the_bare_command_prints_its_help(cli: Cli) -> None:
         (["evaluate"], "eval"),
         (["eval", "--grouding", "choice"], "--grounding"),
         (["eval", "--grounding", "anotation"], "annotation"),
-        (["eval", "--agent", "uitar"], "uitars"),
+        pytest.param(["eval", "--agent", "uitar"], "uitars", marks=needs("agents")),
         (["eval", "--model", "opnai/gpt-4o"], "openai/gpt-4o"),
         (["eval", "--model", "builtin/lexcal"], "builtin/lexical"),
         (["eval", "--split", "cross_websit"], "cross_website"),

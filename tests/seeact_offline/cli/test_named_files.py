@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.annexes import needs
 from tests.finished_runs import make_run
 from tests.seeact_offline.conftest import Cli, Sample
 
@@ -54,11 +55,18 @@ def _digits(path: Path) -> None:
     path.write_text(f'{{"annotation_id": {"9" * 100_000}}}\n')
 
 
+OF_ANNEXES = {"record": needs("recorder"), "score --format": needs("importers")}
 MAKERS = (_device, Path.mkdir, _huge, _deep, _quite_deep, _digits)
 
 
 # each with a pipe, which would be waited for without end, and with one of the others
-@pytest.mark.parametrize(("option", "make"), [*zip(OPTIONS, repeat(_pipe)), *zip(OPTIONS, cycle(MAKERS))])
+@pytest.mark.parametrize(
+    ("option", "make"),
+    [
+        pytest.param(option, make, marks=OF_ANNEXES.get(option, ()))
+        for option, make in [*zip(OPTIONS, repeat(_pipe)), *zip(OPTIONS, cycle(MAKERS))]
+    ],
+)
 def test_a_file_that_cannot_be_used_is_one_sentence(
     cli: Cli, sample: Sample, tmp_path: Path, option: str, make: Callable[[Path], None]
 ) -> None:

@@ -15,10 +15,10 @@ from PIL import Image
 
 from seeact_offline.dataset import load_steps
 from seeact_offline.dataset.summary import DatasetStats, dataset_stats, paper_table1
+from seeact_offline.models.tokens import count_words, full_size_visual_tokens, visual_tokens
 from seeact_offline.ranking import tokenizers
 from seeact_offline.ranking.tokenizers import open_tokenizer, tokenizer_of
 from seeact_offline.records import InputError
-from seeact_offline.tokens import count_words, full_size_visual_tokens, visual_tokens
 from tests.conftest import SHARED_DATA
 from tests.pages import synthetic_rows, write_parquet
 

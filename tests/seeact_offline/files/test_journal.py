@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seeact_offline.files.journal import Journal, Line
+from seeact_offline.files.whole import Journal, Line
 
 TORN = {
     "without its end": b"[3",
@@ -123,7 +123,7 @@ def test_what_cannot_be_opened_is_an_os_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        "from seeact_offline.files.journal import Journal\nwith Journal(path) as journal: journal.append('x' * 5000)",
+        "from seeact_offline.files.whole import Journal\nwith Journal(path) as journal: journal.append('x' * 5000)",
         "from seeact_offline.files.whole import replace_text\nreplace_text(path, 'x' * 5000)",
     ],
 )

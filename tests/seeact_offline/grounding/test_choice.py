@@ -18,6 +18,7 @@ from seeact_offline.grounding.choice import ChoiceGrounding, choice_ideal
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.merging import merge, split_groups
 from seeact_offline.models.builtin import open_builtin
+from seeact_offline.models.tokens import count_words, visual_tokens
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.ranking import read_scores
@@ -34,7 +35,6 @@ from seeact_offline.records import (
     Usage,
 )
 from seeact_offline.runs.prepare import prepare
-from seeact_offline.tokens import count_words, visual_tokens
 from tests.pages import Stored, picture
 from tests.reference.grouping import groups_of
 from tests.scripted import InTurn2, Scripted, final

@@ -38,8 +38,8 @@ from seeact_offline.grounding.mindact import (
 )
 from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.merging import Decision
-from seeact_offline.models.batch import WAITING
 from seeact_offline.models.builtin import open_builtin
+from seeact_offline.models.client import WAITING
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture, group_crop
 from seeact_offline.prompting import PromptPack, load_pack

@@ -12,7 +12,7 @@ from seeact_offline.dataset import load_steps
 from seeact_offline.grounding import PreparedStep
 from seeact_offline.grounding.choice import ChoiceGrounding
 from seeact_offline.grounding.strategies import open_pack
-from seeact_offline.models.batch import WAITING
+from seeact_offline.models.client import WAITING
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import CallError, Completion, Model, RankedCandidate, Request

@@ -12,7 +12,8 @@ from typing import Any, cast
 import pytest
 
 from seeact_offline.models import ModelOptions, Price, open_model
-from seeact_offline.models.batch import WAITING, BatchCodec, BatchModel, read_result
+from seeact_offline.models.batch import BatchCodec, BatchModel, read_result
+from seeact_offline.models.client import WAITING
 from seeact_offline.models.reply_cache import CachedReply, ReplyCache, ReplyStore
 from seeact_offline.records import CallError, Completion, ImageFormat, Message, ModelSpecError, Request, StepKey, Usage
 from tests.chat_server import Answer, ChatServer, rendered, script

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from seeact_offline.models import ModelOptions
-from seeact_offline.models.batch_api import BatchApi
+from seeact_offline.models.batch import BatchApi
 from seeact_offline.records import ModelStopped
 from tests.batch_server import BatchServer
 from tests.chat_server import Answer

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seeact_offline.models.bills import Price
-from seeact_offline.models.budget import Budget, Ledger
+from seeact_offline.models.budget import Budget, Ledger, Price
 from seeact_offline.models.failures import Failure, malformed, of_status
 from seeact_offline.records import CallError, Completion, InputError, Message, OutOfBudget, Usage
 

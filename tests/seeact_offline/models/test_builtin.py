@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from seeact_offline.models import ModelOptions, open_model
-from seeact_offline.models.model_call import call_model
+from seeact_offline.models.client import call_model
 from seeact_offline.records import (
     Candidate,
     Completion,

@@ -12,11 +12,10 @@ import pytest
 
 from seeact_offline.models import ModelOptions, Price, find_model
 from seeact_offline.models.batch import BatchCodec, read_result
-from seeact_offline.models.bills import Bills, Load, Terms
-from seeact_offline.models.budget import Budget, Ledger
-from seeact_offline.models.image_tokens import possible_rules
+from seeact_offline.models.budget import Bills, Budget, Ledger, Load, Terms
 from seeact_offline.models.prices import price_of, read_given
 from seeact_offline.models.retrying import MOST_PAID
+from seeact_offline.models.tokens import possible_rules
 from seeact_offline.records import CallError, Completion, InputError, Message, OutOfBudget, Usage
 from tests.chat_server import Answer, ChatServer, script
 from tests.seeact_offline.models.asking import HELLO, ask_in_turn, ask_one, opened, quick

@@ -10,8 +10,7 @@ import pytest
 
 from seeact_offline.files.redaction import redact
 from seeact_offline.models import ModelOptions, open_model
-from seeact_offline.models.address import find_server
-from seeact_offline.models.environment import variable
+from seeact_offline.models.address import find_server, variable
 from seeact_offline.records import ModelSpecError
 from tests.chat_server import ChatServer, script
 from tests.seeact_offline.models.asking import ask_one

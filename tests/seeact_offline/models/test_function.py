@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from seeact_offline.models.function import code_of
+from seeact_offline.models.provider import code_of
 
 HEAD = """
 import itertools, json, threading

@@ -27,7 +27,7 @@ from seeact_offline.models import PROVIDERS, ModelOptions, find_model, open_mode
 from seeact_offline.models.hf import HFModel
 from seeact_offline.models.hf_folder import digest, find_folder
 from seeact_offline.models.hf_generation import Batches, Generator, GumbelNoise
-from seeact_offline.models.hf_prompts import Turn, fitted, limit_pixels, plain, system_merged
+from seeact_offline.models.hf_loading import Turn, fitted, limit_pixels, plain, system_merged
 from seeact_offline.pages.screenshots import encode
 from seeact_offline.records import (
     PNG,

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from seeact_offline.models import ModelOptions, find_model
-from seeact_offline.models.hf_loading import LoadingOptions, load_processor
-from seeact_offline.models.hf_prompts import Prompt, PromptEncoder, Turn
+from seeact_offline.models.hf_loading import LoadingOptions, Prompt, PromptEncoder, Turn, load_processor
 from seeact_offline.records import ModelSpecError
 from tests.tiny_models import QWEN_PICTURES, save_blip2, save_llama, save_llava, save_t5
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seeact_offline.models.limiter import FIRST_IN_FLIGHT, Limiter, Rate, Verdict
+from seeact_offline.models.retrying import FIRST_IN_FLIGHT, Limiter, Rate, Verdict
 
 
 def after(limiter: Limiter, *rounds: tuple[Verdict, int]) -> float:

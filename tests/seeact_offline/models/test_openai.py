@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from seeact_offline.models import ModelOptions, Price, open_model
-from seeact_offline.models.data_urls import DataUrls
 from seeact_offline.models.failures import DETAIL_CHARS
-from seeact_offline.models.openai import OpenAIModel
+from seeact_offline.models.openai import DataUrls, OpenAIModel
 from seeact_offline.records import (
     JPEG_95,
     PNG,

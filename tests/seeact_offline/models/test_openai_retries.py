@@ -14,8 +14,7 @@ import pytest
 
 from seeact_offline.models import retrying
 from seeact_offline.models.failures import BLANK_RETRIES, MALFORMED_RETRIES, Failure
-from seeact_offline.models.limiter import Limiter
-from seeact_offline.models.retrying import FIRST_IN_A_ROW, MOST_IN_A_ROW, PERSISTENT, Breaker, Retrier
+from seeact_offline.models.retrying import FIRST_IN_A_ROW, MOST_IN_A_ROW, PERSISTENT, Breaker, Limiter, Retrier
 from seeact_offline.records import CallError, Completion, Message, ModelStopped
 from tests.chat_server import COMPLETION_TOKENS, PROMPT_TOKENS, Answer, ChatServer, script
 from tests.seeact_offline.models.asking import (

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from seeact_offline.models import PROVIDERS
-from seeact_offline.models.bills import Price
+from seeact_offline.models.budget import Price
 from seeact_offline.models.prices import PriceEntry, PriceTable, Quote, bundled_prices, price_of, read_given
 from seeact_offline.records import InputError
 

@@ -16,9 +16,8 @@ import pytest
 from seeact_offline.models import ModelOptions, Price, open_model
 from seeact_offline.models.batch import BatchCodec, read_result
 from seeact_offline.models.budget import Budget
-from seeact_offline.models.failures import DETAIL_CHARS, of_status
+from seeact_offline.models.failures import DETAIL_CHARS, ending, of_status
 from seeact_offline.models.openai import OpenAIModel
-from seeact_offline.models.servers import ending
 from seeact_offline.records import CallError, Completion, ImageFormat, Message, ModelSpecError, ModelStopped
 from tests.chat_server import COMPLETION_TOKENS, PROMPT_TOKENS, Answer, ChatServer, script
 from tests.seeact_offline.models.asking import HELLO, ask_in_turn, ask_one, opened, quick, request

@@ -12,9 +12,8 @@ import pytest
 
 from seeact_offline.models import ModelOptions, Price
 from seeact_offline.models.budget import Budget
-from seeact_offline.models.failures import HINTS, RETRIES, STOPPING, Failure, of_status
+from seeact_offline.models.failures import HINTS, RETRIES, STOPPING, Failure, Row, of_status, rows
 from seeact_offline.models.openai import OpenAIModel
-from seeact_offline.models.servers import Row, rows
 from seeact_offline.records import CallError, Completion, ImageFormat, Message
 from tests.chat_server import Answer, ChatServer, script
 from tests.documents import DOCS

@@ -18,6 +18,7 @@ from PIL import Image
 
 import seeact_offline as so
 from seeact_offline.models import Price
+from seeact_offline.models.tokens import count_words, visual_tokens
 from seeact_offline.ranking import tokenizers
 from seeact_offline.ranking.tokenizers import open_tokenizer
 from seeact_offline.records import InputError
@@ -27,7 +28,7 @@ from seeact_offline.results.estimate_report import Amount, Assumptions, Estimate
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.strategy_opening import without_ignored
 from seeact_offline.scoring import inference
-from seeact_offline.tokens import count_words, visual_tokens
+from tests.annexes import needs
 from tests.chat_server import Answer, ChatServer
 from tests.pages import synthetic_rows
 from tests.seeact_offline.conftest import KEY, Sample, make_sample
@@ -199,6 +200,7 @@ def test_as_many_final_rounds_are_expected_as_two_picks_are_likely(sample: Sampl
     assert plan.expected.calls == pytest.approx(plan.least.calls + likely * 2 * plan.n_steps)
 
 
+@needs("agents")
 def test_the_calls_of_a_grounder_are_its_own(sample: Sample, tmp_path: Path) -> None:
     """They were counted as the planner's, at its price."""
 

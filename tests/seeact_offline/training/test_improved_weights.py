@@ -14,8 +14,7 @@ import pytest
 import seeact_offline as so
 from seeact_offline.dataset import open_split
 from seeact_offline.grounding import MAX_SIDE
-from seeact_offline.models.hf_loading import LoadingOptions
-from seeact_offline.models.hf_prompts import Prompt, PromptEncoder, Turn
+from seeact_offline.models.hf_loading import LoadingOptions, Prompt, PromptEncoder, Turn
 from seeact_offline.pages.screenshots import PagePicture, open_picture
 from seeact_offline.records import CropBox, InputError, Message
 from seeact_offline.runs.watch import Watch

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from seeact_offline.dataset import Split
-from seeact_offline.models.hf_loading import LoadingOptions
-from seeact_offline.models.hf_prompts import Prompt, PromptEncoder, Turn
+from seeact_offline.models.hf_loading import LoadingOptions, Prompt, PromptEncoder, Turn
 from seeact_offline.records import InputError, Step
 from seeact_offline.runs import config as configs
 from seeact_offline.runs.questions import questions

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import seeact_offline as so
-from seeact_offline.files.journal import Journal
+from seeact_offline.files.whole import Journal
 from seeact_offline.runs.run import Run
 from seeact_offline.scoring.waterfall import CAUSES
 from seeact_offline.viewer import run_data

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from seeact_offline.files.other_answers import OtherAnswerEntry
+from seeact_offline.files.formats import OtherAnswerEntry
 from seeact_offline.grounding.oracle import read_answers
 from seeact_offline.records import InputError, Prediction, Reply, StepKey
 from seeact_offline.scoring.also_right import OtherAnswerLine, read_also_right

@@ -15,7 +15,7 @@ from PIL import Image
 import seeact_offline as so
 from seeact_offline.dataset import open_split
 from seeact_offline.dataset.readers import ParquetFiles
-from seeact_offline.files.journal import Journal
+from seeact_offline.files.whole import Journal
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import Completion, Request, StepKey, Usage
 from seeact_offline.viewer.run_data import open_data

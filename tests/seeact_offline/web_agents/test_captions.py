@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 import seeact_offline as so
-from seeact_offline.models.bills import Price, Terms
-from seeact_offline.models.budget import Budget
+from seeact_offline.models.budget import Budget, Price, Terms
 from seeact_offline.records import CAPTION_GROUP, Completion, InputError, Message, OutOfBudget, Usage
 from seeact_offline.results.estimate import dry_run, estimate_ablation
 from seeact_offline.results.estimate_report import Amount, table_of_variants

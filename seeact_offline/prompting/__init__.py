@@ -3,9 +3,9 @@
 `choice.turn1.txt` is turn 1 of the grounding `choice`; `turn1.txt` serves every grounding that lacks its own. One final
 newline of a file is not part of the text. Single braces are ordinary characters.
 
-Variants: `turn1.single.txt` serves models that are asked both turns in one message, `turn1.text.txt`
-questions without a picture, `turn1.single.text.txt` both at once. The most specific file there is counts,
-the plain one is the last resort.
+Variants: `turn1.single.txt` serves models that are asked both turns in one message, `turn1.text.txt` questions without
+a picture, `turn1.single.text.txt` both at once. The most specific file there is counts, the plain one is the last
+resort.
 
 Placeholders of turn 1: `task`; `history` (each previous action followed by a newline) or `history_lines` (the same
 without the last newline); `history_count`; `html`, the page's markup, required where no picture is shown.
@@ -13,12 +13,12 @@ without the last newline); `history_count`; `html`, the page's markup, required 
 `{"reply_prefix": TEXT, "only_with": {GROUNDING: {OPTION: VALUE}}}`. TEXT stands before the model's first reply where it
 is handed back; the options are those that the wording fits, and no others.
 
-`GROUNDING.examples.json`, `{"examples": [{"user": TEXT, "assistant": TEXT}]}`, holds worked examples, which
-stand before turn 1 as they are.
+`GROUNDING.examples.json`, `{"examples": [{"user": TEXT, "assistant": TEXT}]}`, holds worked examples, which stand
+before turn 1 as they are.
 
-Placeholders of turn 2 are the grounding's own (`grounding.strategy`): of choice `choices` (each option as
-`A. text`, followed by a newline) and `none_label` (the letter after the last option), of annotation
-`labels` and `none_label`, and so on.
+Placeholders of turn 2 are the grounding's own (`grounding.strategy`): of choice `choices` (each option as `A. text`,
+followed by a newline) and `none_label` (the letter after the last option), of annotation `labels` and `none_label`, and
+so on.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class PromptPack:
         """`history`: texts of the previous actions, oldest first. `html`: the page, where no picture is shown."""
         fixed = {**self.values, "task": task, "history_count": str(len(history)), "html": html}
 
-        def value(match: re.Match[str]) -> str:
-            name, fallback = match.groups()
+        def value(placeholder: re.Match[str]) -> str:
+            name, fallback = placeholder.groups()
             if name not in _HISTORY:
                 return fixed[name]
             lines = list(history) or ([fallback] if fallback is not None else [])
@@ -114,8 +114,8 @@ class PromptPack:
 
     def fill_turn2(self, values: Mapping[str, str]) -> str:
         """`values`: a text for every placeholder that the grounding's second turn may have."""
-        all_values = {**self.values, **values}
-        return _PLACEHOLDER.sub(lambda match: all_values[match[1]], self.turn2)
+        texts = {**self.values, **values}
+        return _PLACEHOLDER.sub(lambda placeholder: texts[placeholder[1]], self.turn2)
 
     def ending(self, text: str) -> PromptPack:
         """The pack with this text below its second turn."""
@@ -142,11 +142,11 @@ def load_pack(
 ) -> PromptPack:
     """The templates of `grounding` in a shipped pack (a name) or in a folder, checked.
 
-    `turn2`: what its second turn may hold; None for a grounding that asks the first turn only, to which the first
-    turn of any of the `lenders` belongs too. `turn1`: placeholders that the first turn may have beside the usual
-    ones. `variant`: files that end in it, such as `turn1.VARIANT.txt`, come before the others. `shared`: False for
-    one that uses no file which serves every grounding, and needs no system text. `own`: a template of its own for the
-    first turn, where the pack has none.
+    `turn2`: what its second turn may hold; None for a grounding that asks the first turn only, to which the first turn
+    of any of the `lenders` belongs too. `turn1`: placeholders that the first turn may have beside the usual ones.
+    `variant`: files that end in it, such as `turn1.VARIANT.txt`, come before the others. `shared`: False for one that
+    uses no file which serves every grounding, and needs no system text. `own`: a template of its own for the first
+    turn, where the pack has none.
 
     Raises PromptError: no such pack, no file for a turn, a file over MOST_BYTES or MOST_PLACEHOLDERS, not UTF-8, an
     unknown, missing or unclosed placeholder.
@@ -181,20 +181,20 @@ def load_template(name_or_dir: str | Path, file: str, placeholders: Placeholders
 
 
 def live_ending(name_or_dir: str | Path) -> str:
-    """Reads the text that follows the second turn where an agent acts: the pack's own,
-    else ours. Raises PromptError."""
+    """Reads the text that follows the second turn where an agent acts: the pack's own, else ours. Raises
+    PromptError."""
     has_own = _find(name_or_dir).joinpath(LIVE_ENDING).is_file()
     return load_template(name_or_dir if has_own else OURS, LIVE_ENDING, Placeholders())
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """Fills a template in one pass: inserted text is never searched again. `values`: a
-    text for each of its placeholders.
+    """Fills a template in one pass: inserted text is never searched again. `values`: a text for each of its
+    placeholders.
 
     >>> fill("Task: {{task}}. Choose {{none_label}} for none.", {"task": "buy {{none_label}}", "none_label": "C"})
     'Task: buy {{none_label}}. Choose C for none.'
     """
-    return _PLACEHOLDER.sub(lambda match: values[match[1]], template)
+    return _PLACEHOLDER.sub(lambda placeholder: values[placeholder[1]], template)
 
 
 class _Manifest(msgspec.Struct, forbid_unknown_fields=True):
@@ -216,7 +216,7 @@ def shipped_packs() -> dict[str, Traversable]:
     """The packs that come with the project, by name: inside the package once installed, else those of the checkout."""
     roots: tuple[Traversable, ...] = (
         resources.files("seeact_offline").joinpath("_prompts"),
-        Path(__file__).parents[1] / "prompts",
+        Path(__file__).parents[2] / "prompts",
     )
     root = next((root for root in roots if root.is_dir()), None)
     folders = [f for f in root.iterdir() if f.is_dir() and f.name[:1] not in "._"] if root else []
@@ -267,7 +267,11 @@ class _Source:
             raise PromptError("prompts", f"a file {own} (or {turn}.txt) in the pack {self.pack!r}", "neither")
         where = f"{name} of the pack {self.pack!r}"
         text = _read(self.folder.joinpath(name), where)
-        if turn == "turn1" and not self.image and all(match[1] != "html" for match in _PLACEHOLDER.finditer(text)):
+        if (
+            turn == "turn1"
+            and not self.image
+            and all(placeholder[1] != "html" for placeholder in _PLACEHOLDER.finditer(text))
+        ):
             raise PromptError(
                 "prompts", f"a file {names[0]} with {{{{html}}}}, as no picture is shown", f"{where}, which has none"
             )
@@ -311,7 +315,7 @@ def _read(file: Traversable, where: str) -> str:
 
 
 def _check(text: str, rule: Placeholders, where: str) -> None:
-    names = [match[1] for match in _PLACEHOLDER.finditer(text)]
+    names = [placeholder[1] for placeholder in _PLACEHOLDER.finditer(text)]
     if len(names) > MOST_PLACEHOLDERS:
         raise PromptError("prompts", f"at most {MOST_PLACEHOLDERS} placeholders in {where}", f"{len(names):,}")
     for number, line in enumerate(text.split("\n"), start=1):
@@ -325,12 +329,12 @@ def _check(text: str, rule: Placeholders, where: str) -> None:
 
 
 def _check_line(line: str, rule: Placeholders, where: str) -> None:
-    placeholders = ", ".join(f"{{{{{name}}}}}" for name in rule.known) or "none, as this turn is fixed text"
-    for match in _PLACEHOLDER.finditer(line):
-        name, fallback = match.groups()
-        shown = match[0][:100]
+    known = ", ".join(f"{{{{{name}}}}}" for name in rule.known) or "none, as this turn is fixed text"
+    for placeholder in _PLACEHOLDER.finditer(line):
+        name, fallback = placeholder.groups()
+        shown = placeholder[0][:100]
         if name not in rule.known:
-            raise PromptError("prompts", f"known placeholders ({placeholders}) in {where}", shown)
+            raise PromptError("prompts", f"known placeholders ({known}) in {where}", shown)
         if fallback is not None and name not in _HISTORY:
             raise PromptError("prompts", f"a text for the empty case of {{{{history}}}} alone in {where}", shown)
     if "{{" in _PLACEHOLDER.sub("\n", line):

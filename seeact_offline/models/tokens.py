@@ -1,4 +1,5 @@
-"""Counts the prompt tokens of a picture by the rule that the model's provider publishes.
+"""Counts the tokens of texts and pictures by rules that need no download: OpenAI's for any model, and the one that a
+model's own provider publishes.
 
 Read on 2026-11-23 in stored copies of the providers' pages:
 
@@ -18,14 +19,85 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 from math import ceil, floor, prod, sqrt
 
-from seeact_offline.models.prices import undated
-from seeact_offline.records import ImageDetail
-from seeact_offline.tokens import BASE_TOKENS, TILE_TOKENS, Size, tiles
+from seeact_offline.records import ImageDetail, Message
 
+# OpenAI's published rule for a picture in high detail (GPT-4V, GPT-4 Turbo, GPT-4o)
+SQUARE = 2048
+SHORT_SIDE = 768
+TILE = 512
+TILE_TOKENS = 170
+BASE_TOKENS = 85
+WORD_PIECES = r"[^\W\d_]+|\d{1,3}|_|[^\w\s]"
+"""A run of letters, up to three digits, or a single mark of punctuation."""
+
+Size = tuple[int, int]
+
+
+def visual_tokens(size: Size) -> int:
+    """Counts the tokens that OpenAI bills for a picture of this width and height in high detail.
+
+    Rule (platform.openai.com, Images and vision, GPT-4o): fit into a 2048 px square, then bring the shortest side to
+    768 px, never enlarging; 170 tokens for each 512 px tile, and 85. No picture has more than 1,445 that way: the
+    paper's averages (4,172 to 4,653 a page) are out of its reach, and in that of `full_size_visual_tokens`.
+
+    >>> visual_tokens((1280, 720)), visual_tokens((1280, 5400)), full_size_visual_tokens((1280, 5400))
+    (1105, 765, 5695)
+    """
+    return TILE_TOKENS * tiles(size) + BASE_TOKENS
+
+
+def tiles(size: Size) -> int:
+    """Counts the 512 px tiles of a picture that is fitted by that rule."""
+    fitted = _shrunk(size, max(size), SQUARE)
+    return _n_tiles(_shrunk(fitted, min(fitted), SHORT_SIDE))
+
+
+def fitted_scale(size: Size) -> float:
+    """The scale to which a server shrinks a picture by the same rule: shown pixels for each one sent."""
+    within = min(1.0, SQUARE / max(size))
+    return within * min(1.0, SHORT_SIDE / (min(size) * within))
+
+
+def full_size_visual_tokens(size: Size) -> int:
+    """170 tokens for each 512 px tile of the picture as it is, and 85."""
+    return TILE_TOKENS * _n_tiles(size) + BASE_TOKENS
+
+
+@lru_cache(maxsize=1024)
+def count_words(text: str) -> int:
+    """Counts the pieces that `WORD_PIECES` finds: a stand-in for a model's tokenizer that needs no download."""
+    return len(re.findall(WORD_PIECES, text))
+
+
+def cut_words(text: str, limit: int) -> str:
+    """The text up to where the piece after the first `limit`, as `count_words` counts them, begins."""
+    following = next(islice(re.finditer(WORD_PIECES, text), limit, None), None)
+    return text if following is None else text[: following.start()]
+
+
+def _n_tiles(size: Size) -> int:
+    across, down = (-(-side // TILE) for side in size)
+    return across * down
+
+
+def _shrunk(size: Size, side: int, limit: int) -> Size:
+    """The size once its `side` is brought down to `limit`, in whole pixels."""
+    if side <= limit:
+        return size
+    width, height = size
+    return max(1, width * limit // side), max(1, height * limit // side)
+
+
+# --- by the model ---
+
+_DAY = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
+# the providers' own numbers, from the pages named above
 PATCH, MOST_PATCHES = 32, 1536
 CLAUDE_PATCH = 28
 GEMINI_TOKENS, GEMINI_SMALL = 258, 384
@@ -52,6 +124,11 @@ def rule_named(name: str) -> ImageRule | None:
     return RULES.get(name) or RULES.get(undated(name))
 
 
+def undated(name: str) -> str:
+    """Removes the day at the end of a model's name, if there is one."""
+    return _DAY.sub("", name)
+
+
 def tile_rule(base: int, tile: int) -> ImageRule:
     """OpenAI's models that look at tiles."""
     name = f"OpenAI's tiles, {base} + {tile} each"
@@ -64,7 +141,8 @@ def patch_rule(factor: float) -> ImageRule:
 
 
 def claude_rule(side: int, most: int) -> ImageRule:
-    """Anthropic's models; `side` in pixels, `most` in tokens. The longer side is the largest number of pixels that both limits allow."""
+    """Anthropic's models; `side` in pixels, `most` in tokens. The longer side is the largest number of pixels that both
+    limits allow."""
 
     def count(size: Size, _: ImageDetail) -> int:
         longest = max(size)
@@ -126,13 +204,13 @@ RULES = {name: rule for rule, names in _MODELS.items() for name in names.split()
 
 # --- what is reserved ---
 
+# Anthropic's earlier rule, by which servers still count that do not make pictures smaller
 _PIXELS = ImageRule("width x height / 750", lambda size, _: ceil(size[0] * size[1] / 750))
 _QWEN = ImageRule(
     "Qwen's patches, at most 16,384", lambda size, _: 2 + min(max(4, _grid(size, QWEN_PATCH)), QWEN_TOKENS)
 )
 _FAMILIES: tuple[tuple[str, tuple[ImageRule, ...]], ...] = (
     (r"qwen|qwq|qvq|ui-tars|opencua|gui-owl|jedi|holo", (_QWEN,)),
-    # servers that do not make pictures smaller count by the earlier rule
     (r"claude", (_PIXELS, *(rule for rule in _MODELS if rule.name.startswith("Anthropic")))),
     (r"gemini|gemma", tuple(rule for rule in _MODELS if rule.name.startswith("Google"))),
     (r"gpt|chatgpt|o[134](?!\d)", tuple(rule for rule in _MODELS if rule.name.startswith("OpenAI"))),
@@ -141,14 +219,65 @@ _FAMILIES: tuple[tuple[str, tuple[ImageRule, ...]], ...] = (
 
 
 def possible_rules(name: str) -> tuple[ImageRule, ...]:
-    """The rules by which the model of this name may count pictures, whoever serves it: its own, those of its family, or all for a family
-    that nobody knows.
+    """The rules by which the model of this name may count pictures, whoever serves it: its own, those of its family, or
+    all for a family that nobody knows.
 
     >>> [len(possible_rules(name)) for name in ("openai/gpt-4o", "Qwen/Qwen2.5-VL-7B-Instruct")]
     [1, 1]
     """
     own = name.rpartition("/")[2].partition(":")[0].lower()
-    if known := rule_named(own):
-        return (known, _PIXELS) if own.startswith("claude") else (known,)
+    if rule := rule_named(own):
+        return (rule, _PIXELS) if own.startswith("claude") else (rule,)
     every = (_PIXELS, _QWEN, *_MODELS)
     return next((rules for pattern, rules in _FAMILIES if re.match(pattern, own)), every)
+
+
+# --- prompts that were cut ---
+
+ENOUGH = 500
+"""Words of a prompt, or tokens of a count, from which a count says something: no server cuts prompts shorter than
+that."""
+FAR_BELOW = 0.7
+"""Tokens a word below which a prompt was cut: tokenizers make at least about one of each word, number and mark."""
+EQUAL = 3
+"""Prompts in a row of different lengths and one count that cannot be chance."""
+DIFFERENT = 1.05
+"""Ratio of the longest to the shortest of them."""
+
+
+class PromptCounts:
+    """The server's counts of the prompts that it has answered."""
+
+    def __init__(self) -> None:
+        self._n_cut = 0
+        self._cut = (0, 0)
+        """Words and tokens of the first prompt that was cut."""
+        self._alike: list[int] = []
+        """Words of the prompts in a row that the server counted alike."""
+        self._count = 0
+
+    def add(self, messages: Sequence[Message], tokens: int) -> None:
+        """Notes the server's count, 0 where it gives none. Pictures only add to it."""
+        words = sum(count_words(message.text) for message in messages)
+        if not tokens:
+            return
+        self._alike = [*self._alike[-EQUAL:], words] if tokens == self._count else [words]
+        self._count = tokens
+        lengths = sorted(set(self._alike))
+        are_equal = tokens >= ENOUGH and len(lengths) >= EQUAL and lengths[-1] >= DIFFERENT * lengths[0]
+        if (words >= ENOUGH and tokens < FAR_BELOW * words) or are_equal:
+            self._cut = self._cut if self._n_cut else (words, tokens)
+            self._n_cut += 1
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """One remark where prompts were cut."""
+        if not self._n_cut:
+            return ()
+        words, tokens = self._cut
+        which = f"a prompt of {words:,} words" if tokens < words else "each of several prompts of different lengths"
+        return (
+            f"the server seems to cut prompts in silence ({self._n_cut} so far): it counts {tokens:,} tokens of {which}."
+            " Give it a longer context (Ollama: OLLAMA_CONTEXT_LENGTH=32768, or num_ctx in the Modelfile), or send less: --top-k,"
+            " --group-size",
+        )

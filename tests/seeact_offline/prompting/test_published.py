@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 import seeact_offline as so
 from seeact_offline.grounding.mindact import question_text
 from seeact_offline.grounding.strategies import open_pack
-from seeact_offline.prompt_import import (
+from seeact_offline.prompting import load_template, only_with
+from seeact_offline.prompting.published import (
     ARENA_FILES,
     FRAME_FILE,
     PROMPT_FILE,
@@ -26,7 +27,6 @@ from seeact_offline.prompt_import import (
     import_agent_prompts,
     import_prompts,
 )
-from seeact_offline.prompting import load_template, only_with
 from seeact_offline.records import PromptError
 
 KEYS = "system_prompt question_description referring_description element_format action_format value_format".split()

@@ -10,9 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seeact_offline.models import ModelOptions, find_model
-from seeact_offline.models.image_tokens import MOST_PATCHES, RULES, patches
+from seeact_offline.models.tokens import (
+    MOST_PATCHES,
+    RULES,
+    Size,
+    count_words,
+    cut_words,
+    full_size_visual_tokens,
+    patches,
+    visual_tokens,
+)
 from seeact_offline.records import IMAGE_DETAILS, ImageDetail
-from seeact_offline.tokens import Size, full_size_visual_tokens, visual_tokens
 
 SIDES = st.integers(1, 9000)
 SIZES = st.tuples(SIDES, SIDES)
@@ -117,3 +125,11 @@ def test_a_day_at_the_end_of_a_name_makes_no_other_rule() -> None:
 )
 def test_no_rule_is_guessed(model: str) -> None:
     assert find_model(model).image_rule(ModelOptions()) is None
+
+
+@given(st.text("ab1 .\n", max_size=30), st.integers(0, 20))
+def test_a_cut_keeps_the_beginning_and_as_many_words_as_it_may(text: str, limit: int) -> None:
+    cut = cut_words(text, limit)
+    assert text.startswith(cut)
+    assert count_words(cut) == min(limit, count_words(text))
+    assert cut == text or count_words(text) > limit
