@@ -1,7 +1,7 @@
 """Measure speed and memory on synthetic data; every such claim of this project is a line that this prints.
 
-python scripts/benchmarks describe | marks | intervals | engine | local-model |
-cross-encoder | live | checks | ranker | all
+python scripts/benchmarks all
+python scripts/benchmarks describe | marks | intervals | engine | local-model | cross-encoder | live | checks | ranker
 """
 
 from __future__ import annotations
