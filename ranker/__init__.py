@@ -1,7 +1,7 @@
 """Text pairs in, scores out. Knows nothing of web pages.
 
-Every ranker has `score(query, texts) -> np.ndarray` of shape `(len(texts),)`: higher is better, and equal texts score equal.
-The modules are imported at first use, so importing a name does not load torch.
+Every ranker has `score(query, texts) -> np.ndarray` of shape `(len(texts),)`: higher is better, and equal texts score
+equal. The modules are imported at first use, so importing a name does not load torch.
 """
 
 from __future__ import annotations

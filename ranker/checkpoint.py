@@ -1,7 +1,7 @@
 """A checkpoint folder or hub id -> a sequence classifier and its tokenizer, checked before anything is scored.
 
-A checkpoint may come from anyone, so `ranker.untrusted` reads its files. Its own code is never run, and no file is read that the
-digest does not cover.
+A checkpoint may come from anyone, so `ranker.untrusted` reads its files. Its own code is never run, and no file is read
+that the digest does not cover.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def open_checkpoint(model: str | Path, device: str | None, dtype: str, pair_orde
     loaded, missing = _load_model(folder, model, content, chosen)
     # Missing weights were filled with random numbers: the scores would mean nothing.
     if missing:
-        found = f"{model}, which lacks {len(missing)} of its weights, {missing[0]} first"
-        raise RankerError("model", "a trained sequence classifier", found)
+        got = f"{model}, which lacks {len(missing)} of its weights, {missing[0]} first"
+        raise RankerError("model", "a trained sequence classifier", got)
     tokenizer = _load_tokenizer(folder, model)
     if tokenizer.pad_token_id is None:
         wanted = f"a padding token in the tokenizer of {model}, so that pairs can share a batch"
@@ -139,10 +139,6 @@ def find_folder(model: str | Path) -> Path:
         return folder
     if isinstance(model, Path) or model.startswith((".", "/", "~")) or model.count("/") != 1:
         raise RankerError("model", "a checkpoint folder or a hub id OWNER/NAME", f"{model}, which is no folder")
-    return _snapshot(model)
-
-
-def _snapshot(model: str) -> Path:
     snapshot = _download(model, [*SETTINGS_FILES, *SAFE_WEIGHTS])
     return snapshot if matching(snapshot, SAFE_WEIGHTS) else _download(model, [*SETTINGS_FILES, *PICKLED_WEIGHTS])
 
@@ -158,7 +154,8 @@ def folder_digest(folder: Path) -> str:
 
 
 def positive_label(config: Any, model: str | Path) -> int:
-    """Column of the logit that is high for a matching pair: the only one, the one stated, or the one whose name says so."""
+    """Column of the logit that is high for a matching pair: the only one, the one stated, or the one whose name says
+    so."""
     labels = {int(column): str(label) for column, label in config.id2label.items()}
     if len(labels) == 1:
         return 0
@@ -193,8 +190,8 @@ def _download(model: str, patterns: list[str]) -> Path:
         )
     except (HfHubHTTPError, HFValidationError, OSError, ValueError) as error:
         reason = f"{type(error).__name__}: {first_line(error)}"
-        found = f"{model}, which is no folder here and could not be had from the hub ({reason})"
-        raise RankerError("model", "a folder or hub id", found) from error
+        got = f"{model}, which is no folder here and could not be had from the hub ({reason})"
+        raise RankerError("model", "a folder or hub id", got) from error
 
 
 def _choose_device(device: str | None) -> str:
@@ -208,8 +205,8 @@ def _choose_device(device: str | None) -> str:
 
 
 def computes_bfloat16(device: str) -> bool:
-    """Tells whether bfloat16 is a device's own number format. A processor without AVX-512 or AMX emulates it, many times slower than
-    float32."""
+    """Tells whether bfloat16 is a device's own number format. A processor without AVX-512 or AMX emulates it, many
+    times slower than float32."""
     import torch
 
     if not device.startswith("cpu"):
@@ -233,7 +230,8 @@ def _choose_dtype(dtype: str, device: str, model_type: str, model: str | Path) -
 def _load_model(
     folder: Path, model: str | Path, content: dict[str, Any], dtype: str, num_labels: int | None = None
 ) -> tuple[Any, list[str]]:
-    """The model, and the names of the weights that its files lack. `num_labels`: for a head that may differ from the base's."""
+    """The model, and the names of the weights that its files lack. `num_labels`: for a head that may differ from the
+    base's."""
     from transformers import CONFIG_MAPPING, MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING
 
     name = content.get("model_type")

@@ -1,7 +1,7 @@
 """A cross-encoder: scores pairs with a sequence classifier that reads both texts at once.
 
-Flatten, predict once, split back: the pairs of all queries become rows of token ids, equal rows once; the rows go through
-the model longest first, as many at a time as a budget of tokens allows; every text gets the score of its row.
+Flatten, predict once, split back: the pairs of all queries become rows of token ids, equal rows once; the rows go
+through the model longest first, as many at a time as a budget of tokens allows; every text gets the score of its row.
 """
 
 from __future__ import annotations
@@ -31,10 +31,12 @@ BACKENDS = ("auto", "packed", "transformers")
 """Names of the forward passes: auto is packed for DeBERTa-v2 and v3 on a CPU, else transformers'."""
 
 BATCH_TOKENS = {"cpu": 2048}
-"""Tokens per batch, by kind of device. A CPU gains at most 3 % from four times as many as 1,000, and needs the memory."""
+"""Tokens per batch, by kind of device. A CPU gains at most 3 % from four times as many as 1,000, and needs the
+memory."""
 OTHER_BATCH_TOKENS = 8192
 WIDTH_STEP = 16
-"""Rows are padded to a multiple of this: it suits matrix units and vector loads, and leaves few enough widths to share."""
+"""Rows are padded to a multiple of this: it suits matrix units and vector loads, and leaves few enough widths to
+share."""
 
 
 class Row(NamedTuple):
@@ -90,8 +92,8 @@ class Forward(Protocol):
 def batch_bounds(lengths: Sequence[int], batch_tokens: int) -> list[int]:
     """The places where batches begin, and the end: rows of one width, as many as the budget allows, at least one.
 
-    A row's width is its own length rounded up, whatever its batch. In bfloat16 the width decides how sums are
-    rounded (0.06 to 0.25 on a DeBERTa-base when each batch had the width of its longest row); the number of rows does not.
+    A row's width is its own length rounded up, whatever its batch. In bfloat16 the width decides how sums are rounded
+    (0.06 to 0.25 on a DeBERTa-base when each batch had the width of its longest row); the number of rows does not.
     """
     bounds = [0]
     for place, length in enumerate(lengths):
@@ -153,10 +155,10 @@ class CrossEncoderRanker:
         pair_order: PairOrder | None = None,
         exact_top: int = 50,
     ) -> None:
-        """`dtype`: auto (bfloat16 on CUDA, float32 on CPU), float32, bfloat16, or mixed: bfloat16, and float32 for the texts
-        that may be on either side of a query's cut after its best `exact_top`. These are nearly always the best by float32 too
-        (docs/log.md has the rate). With mixed, a text's score is rough or exact depending on the query's other texts. Where the device
-        emulates bfloat16, mixed is float32.
+        """`dtype`: auto (bfloat16 on CUDA, float32 on CPU), float32, bfloat16, or mixed: bfloat16, and float32 for the
+        texts that may be on either side of a query's cut after its best `exact_top`. These are nearly always the best
+        by float32 too (docs/log.md has the rate). With mixed, a text's score is rough or exact depending on the query's
+        other texts. Where the device emulates bfloat16, mixed is float32.
 
         `backend`: see BACKENDS. `batch_tokens` counts padding; None: as suits the device. `pair_order` None: as in the
         checkpoint's config, else query-text. Raises RankerError if pairs cannot be scored.
@@ -199,7 +201,8 @@ class CrossEncoderRanker:
 
     @property
     def dtype(self) -> str:
-        """The model's number format, in torch's spelling; mixed-50 if the best 50 are nearly always those of float32."""
+        """The model's number format, in torch's spelling; mixed-50 if the best 50 are nearly always those of
+        float32."""
         if self._exact_top:
             return f"{MIXED}-{self._exact_top}"
         return str(self._checkpoint.model.dtype).removeprefix("torch.")
@@ -214,34 +217,35 @@ class CrossEncoderRanker:
         return self.score_many([(query, texts)])[0]
 
     def score_many(self, pairs: Sequence[tuple[str, Sequence[str]]]) -> list[np.ndarray]:
-        """Scores of each query's texts. All queries share batches, so many small ones cost no more than one large one."""
+        """Scores of each query's texts. All queries share batches, so many small ones cost no more than one large
+        one."""
         return self.predict(self.encode(pairs))
 
     def encode(self, pairs: Sequence[tuple[str, Sequence[str]]]) -> EncodedPairs:
         """The pairs as rows, without the model: may run in a thread while `predict` works on earlier rows."""
         read = self._tokens({text for query, texts in pairs if texts for text in (query, *texts)})
-        given = [self._rows_of(query, texts, read) for query, texts in pairs]
+        rows_by_query = [self._rows_of(query, texts, read) for query, texts in pairs]
         # Sorted by content, not by order of arrival: the same texts make the same batches and so the same scores, to the bit.
-        rows = sorted({row for rows in given for row in rows}, key=lambda row: (-len(row.ids), row))
+        rows = sorted({row for rows in rows_by_query for row in rows}, key=lambda row: (-len(row.ids), row))
         index = {row: place for place, row in enumerate(rows)}
-        places = tuple(np.array([index[row] for row in rows], dtype=np.int64) for rows in given)
+        places = tuple(np.array([index[row] for row in rows], dtype=np.int64) for rows in rows_by_query)
         return EncodedPairs(tuple(rows), places)
 
     def predict(self, encoded: EncodedPairs) -> list[np.ndarray]:
         """Scores of encoded pairs. Raises RankerError if one is not finite."""
         scores = self._score_rows(self._rough, encoded.rows)
-        found = [scores[places] for places in encoded.places]
-        self._refuse_non_finite(found)
+        by_query = [scores[places] for places in encoded.places]
+        self._refuse_non_finite(by_query)
         if self._exact_top is None:
-            return found
+            return by_query
 
         def score_exactly(places: list[int]) -> np.ndarray:
             self.rescored += len(places)
             return self._score_rows(self._exact, [encoded.rows[place] for place in places])
 
-        found = rescore_near_cut(scores, encoded.places, self._exact_top, score_exactly)
-        self._refuse_non_finite(found)
-        return found
+        by_query = rescore_near_cut(scores, encoded.places, self._exact_top, score_exactly)
+        self._refuse_non_finite(by_query)
+        return by_query
 
     def _score_rows(self, forward: Forward, rows: Sequence[Row]) -> np.ndarray:
         """`rows`: longest first."""
@@ -325,8 +329,8 @@ def _find_template(tokenizer: Any, config: Any, name: str) -> PairTemplate:
     start = _find(ids, first, 0)
     middle = _find(ids, second, start + len(first)) if first and second and start >= 0 else -1
     if middle < 0:
-        found = f"that of {name}, which drops or mixes them"
-        raise RankerError("model", "a tokenizer that encodes pairs of texts", found)
+        got = f"that of {name}, which drops or mixes them"
+        raise RankerError("model", "a tokenizer that encodes pairs of texts", got)
     starts = (0, start, start + len(first), middle, middle + len(second), len(ids))
     spans = [tuple(types[begin:end]) for begin, end in pairwise(starts)]
     template = PairTemplate(
@@ -336,8 +340,8 @@ def _find_template(tokenizer: Any, config: Any, name: str) -> PairTemplate:
         types=(spans[0], spans[1][:1], spans[2], spans[3][:1], spans[4]),
     )
     if not template.between and (spans[1][:1] == spans[3][:1] or _n_types(config) < 2):
-        found = f"that of {name}, which joins them"
-        raise RankerError("model", "a tokenizer that keeps the texts of a pair apart", found)
+        got = f"that of {name}, which joins them"
+        raise RankerError("model", "a tokenizer that keeps the texts of a pair apart", got)
     return template
 
 

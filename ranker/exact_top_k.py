@@ -1,6 +1,7 @@
 """Nearly always the exact best k from rough scores: texts that the rough scores leave in doubt are scored exactly.
 
-How far rough scores are off is measured on the query's own texts, near the cut. Only scoring all texts exactly could promise the best k.
+How far rough scores are off is measured on the query's own texts, near the cut. Only scoring all texts exactly could
+promise the best k.
 """
 
 from __future__ import annotations
@@ -30,10 +31,11 @@ class Cut:
     """Rows scored exactly for this query so far."""
 
     def doubtful(self) -> list[int]:
-        """Rows that may be on either side of the cut, in ascending order: those within CAUTION standard deviations of it.
+        """Rows that may be on either side of the cut, in ascending order: those within CAUTION standard deviations of
+        it.
 
-        The cut is the k-th best of `scores`. If no other row is off by more than its distance from the cut, each is on the side
-        where its exact score puts it, so the best k are right.
+        The cut is the k-th best of `scores`. If no other row is off by more than its distance from the cut, each is on
+        the side where its exact score puts it, so the best k are right.
         """
         if len(self.places) <= self.k:
             return []
@@ -45,7 +47,8 @@ class Cut:
         return [row for row in rows[distance <= margin].tolist() if row not in self.exact]
 
     def scores(self) -> np.ndarray:
-        """Scores of the texts: exact where they were asked for, elsewhere rough without the error that all have in common."""
+        """Scores of the texts: exact where they were asked for, elsewhere rough without the error that all have in
+        common."""
         common = self._errors().mean()
         return np.array(
             [self.exact.get(row, self.rough[row] - common) for row in self.places.tolist()], dtype=np.float32
@@ -59,18 +62,19 @@ class Cut:
 def rescore_near_cut(
     rough: np.ndarray, places: Sequence[np.ndarray], k: int, score_rows: Callable[[list[int]], np.ndarray]
 ) -> list[np.ndarray]:
-    """Scores of each query's texts; the k best are nearly always those of exact scores. `score_rows`: exact scores of some rows.
+    """Scores of each query's texts; the k best are nearly always those of exact scores. `score_rows`: exact scores of
+    some rows.
 
     Which texts are scored exactly depends only on the query's own texts, not on other queries.
     """
     cuts = [Cut(each, rough, k) for each in places]
-    known: dict[int, float] = {}
+    exact: dict[int, float] = {}
     while True:
         wanted = [cut.doubtful() for cut in cuts]
-        new = sorted({row for rows in wanted for row in rows} - known.keys())
+        new = sorted({row for rows in wanted for row in rows} - exact.keys())
         if new:
-            known.update(zip(new, score_rows(new).tolist(), strict=True))
+            exact.update(zip(new, score_rows(new).tolist(), strict=True))
         for cut, rows in zip(cuts, wanted, strict=True):
-            cut.exact.update((row, known[row]) for row in rows)
+            cut.exact.update((row, exact[row]) for row in rows)
         if not any(wanted):
             return [cut.scores() for cut in cuts]

@@ -13,7 +13,8 @@ CONSTANT = 60
 
 
 def fuse(rankings: Sequence[Sequence[int]]) -> np.ndarray:
-    """Each text's score: the sum of 1 / (CONSTANT + rank) over the rankings, float32. `rankings`: every text's rank in each, from 0.
+    """Each text's score: the sum of 1 / (CONSTANT + rank) over the rankings, float32. `rankings`: every text's rank in
+    each, from 0.
 
     Here the second of three texts wins, which is second in one ranking and best in the other:
 

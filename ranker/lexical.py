@@ -25,8 +25,8 @@ class LexicalRanker:
         # its logger prints a line a call
         logging.getLogger(bm25s.__name__).setLevel(logging.WARNING)
         tokens = _tokens(texts)
-        known = {token for text in tokens for token in text}
-        asked = [token for token in _tokens([query])[0] if token in known] if query else []
+        vocabulary = {token for text in tokens for token in text}
+        asked = [token for token in _tokens([query])[0] if token in vocabulary] if query else []
         if not asked:
             return np.zeros(len(texts), dtype=np.float32)
         index = bm25s.BM25()

@@ -1,9 +1,10 @@
-"""DeBERTa-v2's forward pass for rows of any length side by side: the same sums as transformers' model, without the waste.
+"""DeBERTa-v2's forward pass for rows of any length side by side: the same sums as transformers' model, without the
+waste.
 
 - Rows are packed end to end, so no token is padding and nothing is masked; only attention works row by row.
 - The position of a token relative to another enters attention only through their distance. The projected table of
-  distances is laid out once per layer; a row's scores are then a slanted view of one product, while transformers projects
-  the table again for every batch, copies it for every row and gathers from it element by element.
+  distances is laid out once per layer; a row's scores are then a slanted view of one product, while transformers
+  projects the table again for every batch, copies it for every row and gathers from it element by element.
 - A classifier only reads the first token, so the last layer computes nothing else of its rows.
 """
 
@@ -73,7 +74,8 @@ class Distances:
     """Multiplied by keys, and scaled. Column `longest - 1 + d` is for a query that stands `d` tokens after its key."""
 
     def bias(self, q: Tensor, k: Tensor, span: Span) -> Tensor | None:
-        """The part of each attention score that comes from distance: (heads, rows, width, width), query before key. `q`, `k`: see `_split`."""
+        """The part of each attention score that comes from distance: (heads, rows, width, width), query before key.
+        `q`, `k`: see `_split`."""
         parts = []
         if self.keys is not None:
             parts.append(_slanted(q, self.keys, span))
@@ -240,7 +242,8 @@ def _slanted(values: Tensor, table: Tensor, span: Span) -> Tensor:
 
 
 def _distance_table(encoder: Any, longest: int) -> Tensor | None:
-    """The (normed) embedding of each distance in float32; row `longest - 1 - d` is for a query `d` tokens after its key."""
+    """The (normed) embedding of each distance in float32; row `longest - 1 - d` is for a query `d` tokens after its
+    key."""
     import torch
     from transformers.models.deberta_v2.modeling_deberta_v2 import make_log_bucket_position
 

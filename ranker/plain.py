@@ -1,11 +1,11 @@
 """The bundled ranker with numpy alone: the scores of `CrossEncoderRanker`, without torch.
 
-torch and transformers take gigabytes of disk and seconds to load, for a model of 5 MB. A score depends on its query and its text
-alone, to the bit: not on other texts, batches or threads.
+torch and transformers take gigabytes of disk and seconds to load, for a model of 5 MB. A score depends on its query and
+its text alone, to the bit: not on other texts, batches or threads.
 
-The sums are those of `ranker.packed`, in float32. Rows are padded to a multiple of BLOCK tokens, and every product is a heap of small ones
-of BLOCK rows each. That is as fast as large ones where a processor has wide registers, and BLAS neither shares so small a product among
-threads nor orders its sums by what else is in the batch.
+The sums are those of `ranker.packed`, in float32. Rows are padded to a multiple of BLOCK tokens, and every product is a
+heap of small ones of BLOCK rows each. That is as fast as large ones where a processor has wide registers, and BLAS
+neither shares so small a product among threads nor orders its sums by what else is in the batch.
 """
 
 from __future__ import annotations
@@ -185,9 +185,9 @@ class PlainForward:
         scores += mask[:, None, None]
         scores -= scores.max(-1, keepdims=True)
         np.exp(scores, out=scores)
-        found = (scores @ v[:, :, None]) / scores.sum(-1, keepdims=True)
+        attended = (scores @ v[:, :, None]) / scores.sum(-1, keepdims=True)
         context = self._linear(
-            found.reshape(q.shape).transpose(1, 2, 0, 3).reshape(first.shape), f"{name}.attention.output.dense"
+            attended.reshape(q.shape).transpose(1, 2, 0, 3).reshape(first.shape), f"{name}.attention.output.dense"
         )
         merged = self._norm(first + context, f"{name}.attention.output.LayerNorm")
         inner = gelu(self._linear(merged, f"{name}.intermediate.dense"))
@@ -213,14 +213,15 @@ class PlainForward:
 def _slanted(values: np.ndarray, table: np.ndarray, others: int) -> np.ndarray:
     """Products of token i of a row with the columns `middle - i` to `middle - i + others - 1` of the table, by head.
 
-    `values`: (heads, rows, tokens, head size); `table`: (heads, head size, distances). The result: (heads, rows, blocks, BLOCK,
-    others). A block's tokens together meet `others + BLOCK - 1` columns, and a slanted view of the product picks each one's.
+    `values`: (heads, rows, tokens, head size); `table`: (heads, head size, distances). The result: (heads, rows,
+    blocks, BLOCK, others). A block's tokens together meet `others + BLOCK - 1` columns, and a slanted view of the
+    product picks each one's.
     """
     heads, _, tokens, size = values.shape
-    start, met = table.shape[2] // 2 - BLOCK, others + BLOCK - 1
+    start, n_columns = table.shape[2] // 2 - BLOCK, others + BLOCK - 1
     of_head, of_size, of_column = table.strides
     steps = (of_head, 0, -BLOCK * of_column, of_size, of_column)
-    product = _blocks(values) @ as_strided(table[:, :, start:], (heads, 1, tokens // BLOCK, size, met), steps)
+    product = _blocks(values) @ as_strided(table[:, :, start:], (heads, 1, tokens // BLOCK, size, n_columns), steps)
     *outer, of_token, of_column = product.strides
     shape, steps = (*product.shape[:-1], others), (*outer, of_token - of_column, of_column)
     return as_strided(product[..., BLOCK - 1 :], shape, steps)
@@ -232,7 +233,8 @@ def _blocks(values: np.ndarray) -> np.ndarray:
 
 
 def _buckets(distances: np.ndarray, config: Mapping[str, Any]) -> np.ndarray:
-    """Each distance's row in the table of embeddings. Up to half of the buckets have one each, further ones share by logarithm."""
+    """Each distance's row in the table of embeddings. Up to half of the buckets have one each, further ones share by
+    logarithm."""
     buckets = config["position_buckets"]
     middle = buckets // 2
     far = np.maximum(np.abs(distances), middle).astype(np.float32) / np.float32(middle)

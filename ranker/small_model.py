@@ -1,4 +1,5 @@
-"""A small DeBERTa-v2 classifier with random weights and its byte-pair tokenizer, to be trained from scratch on a laptop."""
+"""A small DeBERTa-v2 classifier with random weights and its byte-pair tokenizer, to be trained from scratch on a
+laptop."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ def build_small(shape: SmallModel, tokenizer: Any) -> Any:
 
 
 def train_tokenizer(texts: Iterable[str], vocab_size: int, max_tokens: int) -> Any:
-    """Lower-cased BPE of words, digits and signs; pairs become `[CLS] first [SEP] second [SEP]` with token types 0 and 1.
+    """Lower-cased BPE of words, digits and signs; pairs become `[CLS] first [SEP] second [SEP]` with token types 0 and
+    1.
 
     The same texts, in any order and any number, give the same tokenizer. (WordPiece would not: its trainer numbers the
     tokens inside words in the order of a hash table.)

@@ -1,4 +1,5 @@
-"""Measures how well a ranker finds the right text: alone, by shared words, and by both fused. Tried while a ranker is trained."""
+"""Measures how well a ranker finds the right text: alone, by shared words, and by both fused. Tried while a ranker is
+trained."""
 
 from __future__ import annotations
 

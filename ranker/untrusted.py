@@ -1,7 +1,8 @@
 """Reads a checkpoint's files with distrust, because anyone may have written them.
 
-transformers gets checked settings and tensors and never looks for them in the folder itself, so it finds no code, kernels,
-adapters or further files there. Weights are safetensors, or pickles of tensors alone: the published ranker has no others.
+transformers gets checked settings and tensors and never looks for them in the folder itself, so it finds no code,
+kernels, adapters or further files there. Weights are safetensors, or pickles of tensors alone: the published ranker has
+no others.
 """
 
 from __future__ import annotations
@@ -40,11 +41,14 @@ WHOLE_OR_PART = re.compile(r"(model|pytorch_model)(-\d+-of-\d+)?\.(safetensors|b
 """Names of the files that hold weights: all of them, or one of several parts."""
 
 MAX_SETTINGS_BYTES = 4 * 2**20
-"""Size limit of config.json and tokenizer_config.json: real ones have some thousand bytes, and with ten thousand labels under a million."""
+"""Size limit of config.json and tokenizer_config.json: real ones have some thousand bytes, and with ten thousand labels
+under a million."""
 MAX_LAYERS = 4096
-"""Limit of any setting with layer, depth or block in its name: the deepest real models have some 130, their blocks 2048 tokens."""
+"""Limit of any setting with layer, depth or block in its name: the deepest real models have some 130, their blocks 2048
+tokens."""
 MAX_NUMBER = 2**30
-"""Limit of any other whole number: real ones reach ten million positions, and 10**9 as the base of rotary embeddings."""
+"""Limit of any other whole number: real ones reach ten million positions, and 10**9 as the base of rotary
+embeddings."""
 MAX_LABELS = 10_000
 """A ranker has one or two labels."""
 MAX_MODULES = 5_000
@@ -58,7 +62,8 @@ EXTRA_NUMBERS = 2**22
 IGNORED = ("auto_map", "transformers_weights", "configuration_files")
 """Settings that name code or further files: none is looked for."""
 REFUSED = re.compile(r"_implementation(_internal)?$|_config$")
-"""Names of settings that choose another forward pass (a kernel of the hub is code), quantized weights or a model in the model."""
+"""Names of settings that choose another forward pass (a kernel of the hub is code), quantized weights or a model in the
+model."""
 SAFE_FORWARDS = (None, "eager", "sdpa", "batched_mm", "grouped_mm")
 """transformers' own ways of computing."""
 TOKENIZER_FILES = ("fast_tokenizer_files", "gguf_file", "init_inputs", "merges", "merges_file", "vocab", "vocab_file")
@@ -72,7 +77,8 @@ class Settings(msgspec.Struct):
     architectures: list[str] | None = None
     pair_order: str | None = None
     text_form: str | None = None
-    """Form of the texts; not plain in checkpoints of an unreleased version: trained on texts that are no longer made."""
+    """Form of the texts; not plain in checkpoints of an unreleased version: trained on texts that are no longer
+    made."""
     shared_words: bool | None = None
     """True in the same checkpoints: trained with token types that are no longer made."""
     id2label: Annotated[dict[int, str | int | float | None], Meta(min_length=1, max_length=MAX_LABELS)] | None = None
@@ -110,12 +116,14 @@ def read_weights(folder: Path, model: str | Path) -> dict[str, Any]:
     with one_sentence(f"{model} to load as a sequence classifier"):
         for path in whole or files:
             safe = path.suffix == ".safetensors"
-            found = load_file(path) if safe else torch.load(path, map_location="cpu", weights_only=True)
-            if not isinstance(found, Mapping) or not all(isinstance(one, torch.Tensor) for one in found.values()):
-                raise RankerError("model", f"tensors by name in {path.name} of {model}", type(found).__name__)
-            if tensors.keys() & found.keys():
+            content = load_file(path) if safe else torch.load(path, map_location="cpu", weights_only=True)
+            if not isinstance(content, Mapping) or not all(
+                isinstance(tensor, torch.Tensor) for tensor in content.values()
+            ):
+                raise RankerError("model", f"tensors by name in {path.name} of {model}", type(content).__name__)
+            if tensors.keys() & content.keys():
                 raise RankerError("model", f"each weight of {model} in one file", f"some in two, {path.name} last")
-            tensors.update(found)
+            tensors.update(content)
     return tensors
 
 
@@ -162,11 +170,11 @@ def check_tokenizer(folder: Path, model: str | Path) -> None:
         # transformers tries each of them, and would open any class that it knows by such a name
         for tried in (name, name.removesuffix("Fast"), f"{name}Fast") if name else ():
             with one_sentence(f"the tokenizer of {model} to load"):
-                found = tokenizer_class_from_name(tried)
+                kind = tokenizer_class_from_name(tried)
             # a stand-in for a class whose package is missing says so itself, and opens nothing
-            if found is None or isinstance(found, DummyObject):
+            if kind is None or isinstance(kind, DummyObject):
                 continue
-            if not isinstance(found, type) or not issubclass(found, PreTrainedTokenizerBase):
+            if not isinstance(kind, type) or not issubclass(kind, PreTrainedTokenizerBase):
                 wanted = f"a tokenizer of transformers as tokenizer_class of {model}"
                 raise RankerError("model", wanted, shown(repr(name)))
 
@@ -218,13 +226,14 @@ def _read_json(path: Path, model: str | Path) -> dict[str, Any]:
         if not isinstance(content, dict):
             raise ValueError(f"expected an object, found a {type(content).__name__}")
     except (OSError, ValueError, RecursionError) as error:
-        found = f"{type(error).__name__}: {first_line(error)}"
-        raise RankerError("model", f"a readable {path.name} in {model}", found) from error
+        got = f"{type(error).__name__}: {first_line(error)}"
+        raise RankerError("model", f"a readable {path.name} in {model}", got) from error
     return content
 
 
 def _check_values(key: str, value: object) -> None:
-    """Raises ValueError for a huge number, or a setting that leads elsewhere, however deep; values in a list have its name."""
+    """Raises ValueError for a huge number, or a setting that leads elsewhere, however deep; values in a list have its
+    name."""
     if isinstance(value, dict):
         for name, inner in value.items():
             _check_values(name, inner)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 def main() -> None:
     from seeact_offline.cli.progress import TerminalWatch
+    from seeact_offline.ranking.stage import ship_scores
     from seeact_offline.recorder.sample_building import build, site_names, write_checks
-    from seeact_offline.runs.ranking import ship_scores
     from seeact_offline.sample import DATA, SCORES
 
     parser = argparse.ArgumentParser(description="Rebuild the bundled sample from the pages of its sites.")

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from seeact_offline.cli.interactive import evaluate
     from seeact_offline.dataset import load_steps
+    from seeact_offline.ranking.stage import rank
     from seeact_offline.results.comparing import compare
     from seeact_offline.runs.config import EvalConfig
     from seeact_offline.runs.questions import questions
-    from seeact_offline.runs.ranking import rank
     from seeact_offline.runs.run import Run, load_run
 
 __all__ = [
@@ -48,7 +48,7 @@ _MODULES = {
     "load_run": "runs.run",
     "load_steps": "dataset",
     "questions": "runs.questions",
-    "rank": "runs.ranking",
+    "rank": "ranking.stage",
 }
 
 

@@ -1,5 +1,7 @@
 """The vocabulary that every other module speaks. Imports nothing of the project.
 
+Records that a run's files hold are msgspec Structs: their fields are those of the row, in its order.
+
 Errors::
 
     SeeActError
@@ -21,9 +23,11 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Literal, NamedTuple, Protocol, TypeVar
+
+import msgspec
 
 T = TypeVar("T")
 _NAME = re.compile(r"[\w./+:-]+")
@@ -97,8 +101,8 @@ def did_you_mean(got: str, expected: str) -> str:
     Of `PROVIDER/NAME` either the whole or the provider may be misspelt.
     """
     # a quoted word, with or without a remark, or a word alone
-    found = re.match(r"'([^']+)'", got) or re.fullmatch(r"(\S+)", got)
-    word = found[1] if found else ""
+    match = re.match(r"'([^']+)'", got) or re.fullmatch(r"(\S+)", got)
+    word = match[1] if match else ""
     names = [name for name in re.split(r",? or |, | and |: |one of |[()]", expected) if _NAME.fullmatch(name)]
     if not _NAME.fullmatch(word) or word in names:
         return ""
@@ -108,7 +112,7 @@ def did_you_mean(got: str, expected: str) -> str:
     if slash and not (near and "/" in near[0]):
         # of opnai/x not openai alone
         heads = [name.partition("/")[0] for name in names]
-        near = [] if head in heads else [f"{one}/{rest}" for one in get_close_matches(head.lower(), heads, 1, LIKE)]
+        near = [] if head in heads else [f"{name}/{rest}" for name in get_close_matches(head.lower(), heads, 1, LIKE)]
     return f"; did you mean {near[0]}?" if near else ""
 
 
@@ -306,12 +310,12 @@ class ImageFormat:
     @classmethod
     def read(cls, text: str) -> ImageFormat:
         """Raises InputError."""
-        found = re.fullmatch(r"(jpeg|webp):([0-9]{1,3})", text)
+        match = re.fullmatch(r"(jpeg|webp):([0-9]{1,3})", text)
         if text == "png":
             return PNG
-        if found is None or not 1 <= int(found[2]) <= 100:
+        if match is None or not 1 <= int(match[2]) <= 100:
             raise InputError("image_format", "png, jpeg:Q or webp:Q with Q from 1 to 100, such as jpeg:95", repr(text))
-        return cls(found[1], int(found[2]))
+        return cls(match[1], int(match[2]))
 
     def __str__(self) -> str:
         return self.kind if self.quality is None else f"{self.kind}:{self.quality}"
@@ -343,6 +347,10 @@ class Picture(Protocol):
     def key(self) -> str:
         """Short text equal for equal pictures (source digest and crop), cheap to compute."""
 
+    @property
+    def box(self) -> CropBox | None:
+        """Page pixels that it shows; None if it is no crop of a page."""
+
     def encoded(self, image_format: ImageFormat = PNG) -> bytes:
         """The picture as a file of this format. Raises RowError `bad_screenshot` when it cannot be decoded."""
 
@@ -355,6 +363,19 @@ class StepKey(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.annotation_id}_{self.action_uid}"
+
+
+class KeyedRow(msgspec.Struct, frozen=True):
+    """A row of a file that is about one step."""
+
+    annotation_id: str
+    """The task."""
+    action_uid: str
+    """The step, unique inside its task."""
+
+    @property
+    def key(self) -> StepKey:
+        return StepKey(self.annotation_id, self.action_uid)
 
 
 PICTURE = "picture"
@@ -423,8 +444,7 @@ class Screenshot(Protocol):
         """The encoded image file."""
 
 
-@dataclass(frozen=True, slots=True)
-class OtherAnswer:
+class OtherAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """An answer to a step that is as right as the annotated one."""
 
     element_ids: tuple[str, ...] = ()
@@ -497,12 +517,16 @@ class Step:
         boxes = tuple(c.box for c in self.candidates if c.is_positive and c.box is not None)
         places = {c.backend_node_id: c.box for c in self.candidates if c.box is not None} if self.also_right else {}
         also = tuple(
-            replace(one, boxes=one.boxes or tuple(places[name] for name in one.element_ids if name in places))
-            for one in self.also_right
+            msgspec.structs.replace(
+                answer, boxes=answer.boxes or tuple(places[name] for name in answer.element_ids if name in places)
+            )
+            for answer in self.also_right
         )
         return Truth(
-            key=self.key,
-            operation=self.operation,
+            *self.key,
+            op=self.operation.op,
+            value=self.operation.value,
+            original_op=self.operation.original_op,
             positives=positives,
             boxes=boxes,
             website=self.website,
@@ -520,20 +544,21 @@ class Step:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Truth:
+class Truth(KeyedRow, frozen=True, kw_only=True):
     """The annotated answer of a step, and what scoring needs of its page. Nothing of it depends on a prediction."""
 
-    key: StepKey
-    operation: Operation
+    website: str = ""
+    domain: str = ""
+    op: str
+    """The parts of `operation`."""
+    value: str
+    original_op: str = ""
+    target: str | None = None
+    """The first positive of the row; None where there is none."""
     positives: frozenset[str]
     """backend_node_ids; any of them is right."""
     boxes: tuple[Box, ...] = ()
     """Boxes of the positives that have one, in the step's order."""
-    website: str = ""
-    domain: str = ""
-    target: str | None = None
-    """The first positive of the row; None where there is none."""
     picture_size: tuple[int, int] | None = None
     """Width and height of the screenshot in pixels; None where there is none that can be opened."""
     n_actions: int = 0
@@ -542,8 +567,8 @@ class Truth:
     """Actions before this one."""
     n_candidates: int = 0
     """Elements that the row lists."""
-    kin: Mapping[Kinship, frozenset[str]] = field(default_factory=dict)
-    """Elements that are like a positive: kinship -> their backend_node_ids. Empty where the page was not read."""
+    kin: Mapping[str, frozenset[str]] = {}
+    """Elements that are like a positive: Kinship -> their backend_node_ids. Empty where the page was not read."""
     task: str = ""
     """The goal, in the person's words; empty where it is not known, as are the following."""
     index: int | None = None
@@ -556,13 +581,17 @@ class Truth:
     positives_in_order: tuple[str, ...] = ()
     """`positives` as the row lists them; empty where the run does not keep their order."""
     also_right: tuple[OtherAnswer, ...] = ()
-    """Other right answers, which count in figures of their own alone (`scoring.also_right`)."""
+    """Other right answers, which count in figures of their own alone (`scoring.also_right`). Left out of the row where there are none."""
+
+    @property
+    def operation(self) -> Operation:
+        return Operation(self.op, self.value, self.original_op)
 
     @property
     def element_name(self) -> str | None:
         """The element's name in `action_text` as ShowUI's released code finds it (data/dset_mind2web.py); None where there is none."""
-        named = re.search(r"\]\s+(.*?)\s+->", self.action_text)
-        return named[1] if named else None
+        name = re.search(r"\]\s+(.*?)\s+->", self.action_text)
+        return name[1] if name else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -596,8 +625,7 @@ class Request:
     """Asks for the place of an element that an earlier reply describes, or for a caption; a second model may answer it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """The cost of calls. Adds up with `+`."""
 
     calls: int = 0
@@ -605,31 +633,31 @@ class Usage:
     completion_tokens: int = 0
     image_tokens: int = 0
     """The part of prompt_tokens that the server says were images."""
-    cost_usd: float | None = 0.0
+    # a whole number stays one, so that a line is written again as it was
+    cost_usd: int | float | None = 0.0
     """None when the price is not known."""
     unreported: int = 0
     """Calls of which the server did not say what they used."""
 
     def __add__(self, other: Usage) -> Usage:
-        known = self.cost_usd is not None and other.cost_usd is not None
+        is_priced = self.cost_usd is not None and other.cost_usd is not None
         return Usage(
             self.calls + other.calls,
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
             self.image_tokens + other.image_tokens,
-            (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
+            (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if is_priced else None,
             self.unreported + other.unreported,
         )
 
     @property
     def named(self) -> dict[str, int | float | None]:
         """The fields as files hold them; omits `unreported` where it is 0."""
-        fields = asdict(self)
+        fields = msgspec.structs.asdict(self)
         return fields if self.unreported else {name: value for name, value in fields.items() if name != "unreported"}
 
 
-@dataclass(frozen=True, slots=True)
-class CallRecord:
+class CallRecord(msgspec.Struct, frozen=True, gc=False):
     """The circumstances of an answer, which differ from run to run."""
 
     attempts: int = 1
@@ -650,8 +678,7 @@ class CallRecord:
     """The server's reason for the end of the reply, where it is one that nobody knows; None for any other."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True, gc=False):
     """One call of a step."""
 
     group: int
@@ -664,7 +691,7 @@ class Completion:
     """A model's answer to one request."""
 
     text: str
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     call: CallRecord | None = None
     """None where nothing was sent: a built-in model, a recording."""
 
@@ -736,8 +763,7 @@ class GroundingReply:
     """Attributes grounding: as written."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShownPicture:
+class ShownPicture(msgspec.Struct, frozen=True, gc=False):
     """The picture that an agent was shown: which part of the page, and in which sizes."""
 
     part: tuple[int, int, int, int]
@@ -748,8 +774,7 @@ class ShownPicture:
     """Width and height to which the model's own rule scales it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """One group's conversation: what was offered, what came back, what it means."""
 
     group: int
@@ -767,7 +792,7 @@ class Reply:
     is_final_round: bool = False
     """This group holds the picks of the others."""
     shown: ShownPicture | None = None
-    """Picture shown by agents with a language of their own; None for other groundings."""
+    """Picture shown by agents with a language of their own; None for other groundings, whose rows leave it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -780,46 +805,49 @@ class RankedCandidate:
     """Rank from 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prediction:
+class Prediction(KeyedRow, frozen=True):
     """The action that the model wants at one step, with everything it said."""
 
-    key: StepKey
-    groups: tuple[Reply, ...]
     element_id: str | None
     op: str
     value: str
     """EMPTY_VALUE for one that is there and empty; empty for none."""
-    ranked: tuple[str, ...] = ()
-    """backend_node_ids of the top-k, best first. Not all need have been offered."""
-    usage: Usage = Usage()
     failure: str | None = None
     """The first thing that kept a step from being carried out or read."""
     detail: str = ""
     ran: bool = True
     """False when the step was never answered (a fault of the row, the scores or the call), so a zero is no answer."""
+    usage: Usage = Usage()
+    ranked: tuple[str, ...] = ()
+    """backend_node_ids of the top-k, best first. Not all need have been offered."""
+    groups: tuple[Reply, ...] = ()
     point: tuple[float, float] | None = None
-    """Page pixels that the model pointed at; None where no point was asked for or given."""
-    notes: tuple[tuple[str, int], ...] = ()
+    """Page pixels that the model pointed at; None where no point was asked for or given. The row leaves out this and the following
+    fields where they are not set."""
+    notes: Mapping[str, int] = {}
     """Counts of things that are no failure (`box_not_drawn`, `picture_resized`), sorted by name."""
     reachable: bool | None = None
     """A perfect model would get the element right under this grounding, whatever this one did; None: not known, or no
     more than the ranks say."""
-    calls: tuple[Call, ...] = ()
-    """The calls of its answers, in order of asking. Kept in a file of their own, as they differ from run to run."""
     element_text: str = ""
     """The page's text of the element; empty for none."""
-    captions: Mapping[str, str] = field(default_factory=dict, compare=False)
+    failed_in: Stage | None = msgspec.field(default=None, name="stage")
+    """See `StepError.stage`; None where no error says it, and where the failure's name says the same."""
+    calls: tuple[Call, ...] = msgspec.field(default=(), name="calls.jsonl")
+    """The calls of its answers, in order of asking. Kept in a file of their own, as they differ from run to run."""
+    captions: Mapping[str, str] = msgspec.field(default_factory=dict, name="captions.jsonl")
     """Captions of pictures that were shown, by `backend_node_id`. Kept in a file of their own, which is not read again."""
-    failed_in: Stage | None = field(default=None, compare=False)
-    """See `StepError.stage`; None where no error says it."""
+
+    def __post_init__(self) -> None:
+        if self.failed_in is not None and (self.failure is None or self.failed_in == self._stage_by_name):
+            msgspec.structs.force_setattr(self, "failed_in", None)
 
     def __repr__(self) -> str:
         """One line: what a model said fills many."""
-        said = f"{_short(self.operation.text, 24)!r} on {self.element_id or 'no element'}"
+        action = f"{_short(self.operation.text, 24)!r} on {self.element_id or 'no element'}"
         problem = f", {self.failure}" if self.failure else ""
-        key = f"{_short(self.key.annotation_id, 12)}_{_short(self.key.action_uid, 12)}"
-        return f"<Prediction {key}: {said}, {len(self.groups)} groups, {self.usage.calls} calls{problem}>"
+        key = f"{_short(self.annotation_id, 12)}_{_short(self.action_uid, 12)}"
+        return f"<Prediction {key}: {action}, {len(self.groups)} groups, {self.usage.calls} calls{problem}>"
 
     @property
     def operation(self) -> Operation:
@@ -827,11 +855,13 @@ class Prediction:
         return Operation(self.op, "" if self.value == EMPTY_VALUE else self.value)
 
     @property
+    def _stage_by_name(self) -> Stage:
+        return "reply" if self.ran else "row" if self.failure in ROW_FAILURES else "call"
+
+    @property
     def stage(self) -> Stage | None:
         """The stage of `failure`, which some files leave to its name; None without a failure."""
-        if self.failure is None or self.failed_in is not None:
-            return None if self.failure is None else self.failed_in
-        return "reply" if self.ran else "row" if self.failure in ROW_FAILURES else "call"
+        return None if self.failure is None else self.failed_in or self._stage_by_name
 
     @property
     def is_data_fault(self) -> bool:

@@ -33,7 +33,7 @@ from seeact_offline.agents import AGENTS
 from seeact_offline.files import redaction
 from seeact_offline.importers import reading
 from seeact_offline.models import builtin
-from seeact_offline.records import Message, Operation, Request, StepKey, Truth
+from seeact_offline.records import Message, Request, StepKey, Truth
 from seeact_offline.replies import final_answer
 from seeact_offline.trajectories import foreign_folders, judgements, locators, rule_sets, stored_verdicts, verdict_rules
 
@@ -217,7 +217,7 @@ def _imported(importer: Any, write: Callable[[str], Mapping[str, object]]) -> Re
             options = {"agent": "uitars"} if importer.name == "replies" else {}
             importers.looks_like(sources[argument].path)
             found = importers.read(importer, sources, **options)
-            truth = Truth(StepKey("a", "b"), Operation("CLICK"), frozenset("1"), picture_size=(1280, 2000))
+            truth = Truth("a", "b", op="CLICK", value="", positives=frozenset("1"), picture_size=(1280, 2000))
             return [answer(truth) for answer in found.answers.values()]
 
     return read

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ranker import LexicalRanker
+from seeact_offline.ranking.rankers import TextRanker
 
 
 class MortalRanker:
@@ -34,7 +35,7 @@ class MortalRanker:
         return LexicalRanker().score(query, texts)
 
 
-def open_mortal(name: str) -> MortalRanker:
+def open_mortal(name: str) -> TextRanker:
     """`FOLDER:dies_at:lives`."""
     folder, dies_at, lives = name.rsplit(":", 2)
-    return MortalRanker(Path(folder), int(dies_at), int(lives))
+    return TextRanker(MortalRanker(Path(folder), int(dies_at), int(lives)))

@@ -32,7 +32,7 @@ from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.model_settings import model_settings
 from seeact_offline.runs.prepare import prepare
-from seeact_offline.runs.ranking import live_scores
+from seeact_offline.runs.strategy_opening import live_scores
 
 ACTIONS = ("chat", "infeas", "bid", "coord", "nav", "tab")
 """BrowserGym's subsets of actions that the agents need."""

@@ -90,6 +90,7 @@ class _Noise:
 
     key: str
     size: tuple[int, int] = (640, 480)
+    box: None = None
 
     def encoded(self, image_format: Any) -> bytes:
         from random import Random

@@ -12,7 +12,7 @@ from seeact_offline.agents.frame_fit import WrittenPlace, better_frame
 from seeact_offline.agents.reply_pictures import PARTS, SIZES
 from seeact_offline.agents.screens import Shown
 from seeact_offline.files.markdown import percent
-from seeact_offline.pages.resizing import MOST_STRETCHED
+from seeact_offline.pages.screenshots import MOST_STRETCHED
 from seeact_offline.records import InputError, Prediction, ShownPicture, Truth
 from seeact_offline.runs.reading_hints import BetterReading
 from seeact_offline.scoring.report import counted

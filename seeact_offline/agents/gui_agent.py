@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
+import msgspec
+
 from seeact_offline.agents import GUI_MODELS, Act, Agent, Answer, Unreadable, find_agent
 from seeact_offline.agents.screens import BLOCK_HEIGHT, Point, Shown, blocks
 from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep, QuestionOptions
@@ -144,7 +146,7 @@ class AgentGrounding(Grounding):
         except StepError as error:
             return session.failed(error)
         element, answer = await in_thread(landed, prepared.step, prepared.page, asked.answer)
-        session.replies.append(replace(asked.reply(answer), element_id=element))
+        session.replies.append(msgspec.structs.replace(asked.reply(answer), element_id=element))
         notes = nonzero_notes(
             point_off_elements=int(answer.place is not None and element is None),
             acts_without_place=int(answer.failure is None and answer.place is None),
@@ -400,7 +402,7 @@ def agent_reply(question: Question, texts: Sequence[str], answer: Answer, agent:
     """The conversation as it is recorded, with the sizes of the picture where one is shown."""
     read = GroundingReply(None, answer.op, answer.value, answer.failure)
     picture = agent.picture(shown) if question.pictures[0] is not None else None
-    return replace(build_reply(question, texts, read, answer.detail), shown=picture)
+    return msgspec.structs.replace(build_reply(question, texts, read, answer.detail), shown=picture)
 
 
 def _open(agent: Agent, inputs: StrategyInputs) -> StrategyInstance:

@@ -13,9 +13,7 @@ SIZES = ("width", "height")
 PARTS = ("left", "top", "right", "bottom")
 
 
-def shown_of(
-    values: Mapping[str, Any], agent: Agent, page: tuple[int, int] | None
-) -> tuple[Shown, tuple[tuple[str, int], ...]]:
+def shown_of(values: Mapping[str, Any], agent: Agent, page: tuple[int, int] | None) -> tuple[Shown, dict[str, int]]:
     """Returns the picture that the reply is about, and counts of what is odd about it."""
     page = page or (1000, 1000)
     sent, part = _numbers(values, SIZES), _numbers(values, PARTS)
@@ -38,7 +36,7 @@ def shown_of(
         shown = Shown(page, (sent[0], sent[1]) if sent else agent.view.resize.apply(size), rectangle)
     except ValueError:
         shown = Shown(page, size, rectangle)
-    return shown, tuple((name, 1) for name in notes)
+    return shown, dict.fromkeys(notes, 1)
 
 
 def _numbers(values: Mapping[str, Any], names: tuple[str, ...]) -> tuple[int, ...] | None:

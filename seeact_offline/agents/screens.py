@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from seeact_offline.pages.resizing import smart_resize
+from seeact_offline.pages.screenshots import smart_resize
 
 Size = tuple[int, int]
 """Width and height in pixels."""

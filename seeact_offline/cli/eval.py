@@ -11,11 +11,11 @@ from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.parser import Parser, basic
 from seeact_offline.cli.progress import TerminalWatch
+from seeact_offline.files.options import names_in
 from seeact_offline.files.table import Table
 from seeact_offline.grounding.strategies import notes
 from seeact_offline.records import InputError, Prediction
 from seeact_offline.runs.config import MODEL, RESUMING, RUN, EvalConfig
-from seeact_offline.runs.options import names_in
 from seeact_offline.scoring.report import counted, headline_text, none_answered, short
 
 if TYPE_CHECKING:

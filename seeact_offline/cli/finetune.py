@@ -15,9 +15,9 @@ from seeact_offline.cli.output import note, say
 from seeact_offline.cli.parser import basic
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files.markdown import percent
+from seeact_offline.files.options import defaults_of, words_of
 from seeact_offline.files.table import Table
 from seeact_offline.records import InputError
-from seeact_offline.runs.options import defaults_of, words_of
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import headline

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from pathlib import Path
 
 from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.stats import profile_table
 from seeact_offline.dataset import open_split
-from seeact_offline.dataset.lint import FAULTS, Duplicates, Finding, count_by_fault, finding_line, lint_task
-from seeact_offline.dataset.profile import StepFigures, dataset_profile, step_figures
+from seeact_offline.dataset.lint import FAULTS, Finding, count_by_fault, finding_line, lint_split
+from seeact_offline.dataset.summary import StepFigures, dataset_profile, step_figures
 from seeact_offline.files.markdown import table
 from seeact_offline.records import InputError
 from seeact_offline.scoring.report import counted
@@ -29,10 +28,10 @@ def run(args: argparse.Namespace) -> int:
     figures: dict[str, list[StepFigures]] = {name: [] for name in options.splits_of(dataset, args.split)}
     findings: list[Finding] = []
     for name, of_split in figures.items():
-        for finding, of_step in _lint(dataset, name, args.limit):
-            of_split.append(of_step)
-            if finding.faults:
-                findings.append(finding)
+        for step, faults in lint_split(open_split(dataset, name, limit=args.limit)):
+            of_split.append(step_figures(step))
+            if faults:
+                findings.append(Finding(step.key, name, tuple(faults)))
     if args.out is not None:
         try:
             args.out.parent.mkdir(parents=True, exist_ok=True)
@@ -48,14 +47,6 @@ def run(args: argparse.Namespace) -> int:
         + (f"; row by row in {args.out}" if args.out else "")
     )
     return 1 if args.strict and flagged else 0
-
-
-def _lint(dataset: str, split: str, limit: int | None) -> Iterator[tuple[Finding, StepFigures]]:
-    opened, duplicates = open_split(dataset, split, limit=limit), Duplicates()
-    for steps in opened.steps_by_task():
-        for step, faults in lint_task(steps, opened.row_positions):
-            twin = duplicates.fault(step)
-            yield Finding(step.key, split, (*faults, twin) if twin else tuple(faults)), step_figures(step)
 
 
 def _table(findings: list[Finding], rows: dict[str, int]) -> str:

@@ -11,11 +11,7 @@ from typing import Any, TypeVar
 from seeact_offline.cli.parser import MOST_NAMED, Parser, basic
 from seeact_offline.dataset import SPLITS, TEST_SPLITS, canonical_split, open_split
 from seeact_offline.files.digest import PREFIX
-from seeact_offline.grounding.strategies import UNGROUNDED, find_strategy, own_options
-from seeact_offline.grounding.strategy import Option
-from seeact_offline.records import DatasetError, InputError
-from seeact_offline.runs.config import DATA, EXECUTION, MODEL, QUESTIONS, RANKING, EvalConfig, RankingOptions
-from seeact_offline.runs.options import (
+from seeact_offline.files.options import (
     ABOVE_0,
     COUNT,
     FROM_0,
@@ -27,6 +23,11 @@ from seeact_offline.runs.options import (
     names_in,
     words_of,
 )
+from seeact_offline.grounding.strategies import UNGROUNDED, find_strategy, own_options
+from seeact_offline.grounding.strategy import Option
+from seeact_offline.ranking.stage import DATA, EXECUTION, RANKING, RankConfig
+from seeact_offline.records import DatasetError, InputError
+from seeact_offline.runs.config import MODEL, QUESTIONS, EvalConfig
 
 ALL = "all"
 T = TypeVar("T")
@@ -126,7 +127,7 @@ def given(args: argparse.Namespace, config: type) -> dict[str, Any]:
 def add_data_arguments(parser: argparse.ArgumentParser, with_defaults: bool = False) -> argparse._ArgumentGroup:
     """Adds the options of the data; returns their group."""
     data = parser.add_argument_group(DATA)
-    add_fields(data, RankingOptions, *names_in(RankingOptions, DATA), with_defaults=with_defaults)
+    add_fields(data, RankConfig, *names_in(RankConfig, DATA), with_defaults=with_defaults)
     return data
 
 
@@ -231,5 +232,5 @@ def add_group_arguments(asked: argparse._ActionsContainer) -> None:
 
 def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the engine that ranks and asks."""
-    names = names_in(RankingOptions, EXECUTION)
-    add_fields(parser.add_argument_group(EXECUTION), RankingOptions, *names)
+    names = names_in(RankConfig, EXECUTION)
+    add_fields(parser.add_argument_group(EXECUTION), RankConfig, *names)

@@ -17,11 +17,20 @@ from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files import markdown
 from seeact_offline.files.named import read_text
 from seeact_offline.files.whole import write_whole
-from seeact_offline.ranking import chart
 from seeact_offline.ranking.rankers import FUSED, parts_of
-from seeact_offline.ranking.recall import CUT, RECALL_AT, CurvePoint, StepRank, curve, curve_csv, read_curve
+from seeact_offline.ranking.recall import (
+    CUT,
+    ENDINGS,
+    RECALL_AT,
+    CurvePoint,
+    StepRank,
+    curve,
+    curve_csv,
+    curve_picture,
+    read_curve,
+)
+from seeact_offline.ranking.stage import SUFFIXES, RankConfig, rank
 from seeact_offline.records import InputError
-from seeact_offline.runs.ranking import SUFFIXES, RankConfig, rank
 from seeact_offline.scoring.report import Extent, counted, data_in_words
 
 NAMED = 5
@@ -90,8 +99,8 @@ def _write_curve(
     curves = {name: points} | {path.name.removesuffix(".curve.csv"): _curve_of(path) for path in args.beside}
     of = data_in_words([Extent(dataset, results["split"], results["n_steps"], results["n_tasks"])])
     written = {"table": str(table)}
-    for ending in chart.ENDINGS:
-        made = chart.curve_picture(curves, f"{name if len(curves) == 1 else 'Recall'} on {of}", ending)
+    for ending in ENDINGS:
+        made = curve_picture(curves, f"{name if len(curves) == 1 else 'Recall'} on {of}", ending)
         picture = args.out.with_suffix(f".curve{ending}")
         write_whole(picture, partial(Path.write_bytes, data=made))
         written["picture" if ending == ".png" else ending[1:]] = str(picture)

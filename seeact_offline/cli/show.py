@@ -26,11 +26,11 @@ from seeact_offline.grounding import PreparedStep
 from seeact_offline.grounding.conversation import Question
 from seeact_offline.pages.screenshots import shown_box
 from seeact_offline.ranking import ranker_query, top_k
+from seeact_offline.ranking.stage import ranking_stage
 from seeact_offline.records import ImageFormat, InputError, RankedCandidate, Step, StepError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.prepare import prepare
-from seeact_offline.runs.ranking import check_ranking, ranking_stage
-from seeact_offline.runs.strategy_opening import check_pages, open_strategy
+from seeact_offline.runs.strategy_opening import check_pages, check_ranking, open_strategy
 from seeact_offline.scoring.report import counted
 
 TARGET = "\ntarget: "
@@ -86,7 +86,8 @@ def run(args: argparse.Namespace) -> int:
     check_pages(config, split)
     step, task = _find(split, args.step, grounding.earlier)
     paths = _picture_paths(args, config, step)
-    scores = ranking_stage(config, task, TerminalWatch()).scores() if grounding.needs_ranking else None
+    stage = ranking_stage(config, config.scores, task, TerminalWatch()) if grounding.needs_ranking else None
+    scores = None if stage is None else stage.scores()
     try:
         prepared = prepare(step, scores, config.top_k, grounding.form.image)
         questions = grounding.questions(prepared)

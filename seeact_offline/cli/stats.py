@@ -8,16 +8,18 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from seeact_offline.cli import options
 from seeact_offline.cli.output import say
 from seeact_offline.dataset import load_steps
-from seeact_offline.dataset.profile import REAL, DatasetProfile, dataset_profile, step_figures
 from seeact_offline.dataset.summary import (
+    LIKENESS,
     DatasetStats,
-    PaperStats,
+    dataset_profile,
     dataset_stats,
     paper_table1,
+    step_figures,
 )
 from seeact_offline.files import markdown
 from seeact_offline.ranking.tokenizers import Tokenizer, open_tokenizer
@@ -68,9 +70,8 @@ def run(args: argparse.Namespace) -> int:
     }
     if args.profile:
         profiles = {name: dataset_profile(map(step_figures, rows)) for name, rows in steps.items()}
-        splits = {name: dataclasses.asdict(profile) for name, profile in profiles.items()}
-        ranges = {name: [real.low, real.high] for name, real in REAL.items()}
-        say(json.dumps({"splits": splits, "real": ranges}, indent=2) if args.json else profile_table(profiles))
+        ranges = {name: [figure.low, figure.high] for name, figure in LIKENESS.items()}
+        say(json.dumps({"splits": profiles, "real": ranges}, indent=2) if args.json else profile_table(profiles))
         return 0
     stats = [dataset_stats(rows, name, tokenizer.count) for name, rows in steps.items()]
     # no figure of the paper stands beside the bundled sample
@@ -79,11 +80,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def profile_table(profiles: Mapping[str, DatasetProfile]) -> str:
+def profile_table(profiles: Mapping[str, Mapping[str, float | None]]) -> str:
     """A row a figure, a column a split, and the real figures beside."""
     rows = []
-    for name, real in REAL.items():
-        values = [getattr(profile, name) for profile in profiles.values()]
+    for name, real in LIKENESS.items():
+        values = [profile[name] for profile in profiles.values()]
         scale, unit = (100, " %") if real.is_share else (1, "")
         ends = dict.fromkeys(f"{end * scale:,.0f}" for end in (real.low, real.high))
         remark = f" ({real.remark})" if real.remark else ""
@@ -92,18 +93,20 @@ def profile_table(profiles: Mapping[str, DatasetProfile]) -> str:
     return markdown.table(("figure", *map(markdown.cell, profiles), "real (paper, published rows)"), rows)
 
 
-def _as_json(dataset: str, all_stats: list[DatasetStats], tokenizer: Tokenizer, paper: Mapping[str, PaperStats]) -> str:
+def _as_json(
+    dataset: str, all_stats: list[DatasetStats], tokenizer: Tokenizer, paper: Mapping[str, Mapping[str, Any]]
+) -> str:
     splits = {
         stats.split: {
             **dataclasses.asdict(stats),
-            "paper": dataclasses.asdict(paper[stats.split]) if stats.split in paper else None,
+            "paper": paper.get(stats.split),
         }
         for stats in all_stats
     }
     return json.dumps({"dataset": dataset, "tokenizer": tokenizer.name, "splits": splits}, indent=2)
 
 
-def _as_text(all_stats: list[DatasetStats], tokenizer: Tokenizer, paper: Mapping[str, PaperStats]) -> str:
+def _as_text(all_stats: list[DatasetStats], tokenizer: Tokenizer, paper: Mapping[str, Mapping[str, Any]]) -> str:
     rows = []
     notes = [note.format(tokenizer=markdown.cell(tokenizer.name)) for note in NOTES]
     notes += [WORDS_NOTE] if tokenizer.name == "words" else []
@@ -112,8 +115,9 @@ def _as_text(all_stats: list[DatasetStats], tokenizer: Tokenizer, paper: Mapping
         counts = [f"{getattr(stats, name):,}" for name in COUNTS]
         rows.append([split, *counts, *(_average(getattr(stats, name)) for name in AVERAGES)])
         if theirs := paper.get(stats.split):
-            counts = [f"{theirs.tasks:,}", "-", "-", str(theirs.domains), str(theirs.websites)]
-            averages = (theirs.avg_actions, theirs.avg_elements, theirs.avg_html_tokens, None, theirs.avg_visual_tokens)
+            counts = [f"{theirs['tasks']:,}", "-", "-", str(theirs["domains"]), str(theirs["websites"])]
+            averages = [theirs[f"avg_{name}"] for name in ("actions", "elements", "html_tokens", "visual_tokens")]
+            averages.insert(3, None)
             rows.append([f"{stats.split}, paper", *counts, *map(_average, averages)])
         if stats.faulty_rows:
             names = ", ".join(f"{name} {count}" for name, count in stats.faults.items())

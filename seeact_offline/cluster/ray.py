@@ -37,11 +37,10 @@ from seeact_offline.cluster.ray_stages import (
 from seeact_offline.dataset import Shard, Split
 from seeact_offline.files.extensions import loaded_modules
 from seeact_offline.files.extras import install_command
-from seeact_offline.ranking.named_rankers import open_ranker
-from seeact_offline.ranking.pipeline import ScoreJournal, StepRanking, keep
-from seeact_offline.ranking.rankers import model_threads, parts_of, uses_torch
+from seeact_offline.ranking.pipeline import ScoreJournal, StepRanking
+from seeact_offline.ranking.rankers import model_threads, open_ranker, parts_of, uses_torch
+from seeact_offline.ranking.stage import Workers
 from seeact_offline.records import InputError, StepKey
-from seeact_offline.runs.engines import Workers
 from seeact_offline.scoring.report import counted
 
 STEPS_AT_ONCE = 8
@@ -128,7 +127,7 @@ class RayEngine:
 
     @cached_property
     def digest(self) -> str:
-        """The ranker's `ranker_digest`, taken on a worker: its scores depend on it. Raises InputError."""
+        """The ranker's `StepRanker.digest`, taken on a worker: its scores depend on it. Raises InputError."""
         import ray
 
         # a process that has used a GPU keeps some of its memory
@@ -151,7 +150,7 @@ class RayEngine:
             for batch in pipeline.iter_batches(batch_size=None, batch_format="pyarrow"):
                 for piece in batch.column(COLUMN):
                     for outcome in unpacked(piece.as_py()):
-                        yield keep(outcome, journal)
+                        yield journal.keep(outcome)
             lost = int(ray.get(register.n_lost.remote()))
         if lost:
             self._note(f"{counted(lost, 'worker')} died and had a successor, to which unfinished work went")

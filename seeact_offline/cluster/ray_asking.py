@@ -30,8 +30,9 @@ from seeact_offline.models import open_model
 from seeact_offline.pages.dom import Page
 from seeact_offline.ranking import Scores, StepScores
 from seeact_offline.ranking.rankers import model_threads, set_model_threads
+from seeact_offline.ranking.stage import Workers
 from seeact_offline.records import InputError, Model, SeeActError, Step, StepError
-from seeact_offline.runs.engines import AskTask, Workers
+from seeact_offline.runs.engines import AskTask
 
 START_S = 120.0
 """Seconds for a worker to start, on a cluster that is busy or has lost a machine."""

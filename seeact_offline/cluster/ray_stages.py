@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from seeact_offline.ranking import AnyRanker, ranker_digest
+from seeact_offline.ranking import StepRanker
 from seeact_offline.ranking.pipeline import StepDescription, StepRanking, describe_step, score_steps
 from seeact_offline.ranking.rankers import set_model_threads
 from seeact_offline.records import InputError, Step, StepKey
@@ -22,7 +22,7 @@ from seeact_offline.records import InputError, Step, StepKey
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Opener = Callable[[str], AnyRanker]
+Opener = Callable[[str], StepRanker]
 
 COLUMN = "steps"
 
@@ -87,12 +87,12 @@ class ScoreStage:
     threads: int | None
     register: Any
 
-    def open(self) -> AnyRanker:
+    def open(self) -> StepRanker:
         """Raises InputError if the ranker is not the first worker's."""
         if self.threads is not None:
             set_model_threads(self.threads)
         ranker = self.opener(self.ranker)
-        if ranker_digest(ranker) != self.digest:
+        if ranker.digest != self.digest:
             raise InputError(
                 "ranker",
                 sentence=f"{self.ranker} is another one on {socket.gethostname()}; put the same files on every machine",
@@ -114,7 +114,7 @@ class Scorer:
         return _unless_refused(batch, score)
 
     @cached_property
-    def ranker(self) -> AnyRanker:
+    def ranker(self) -> StepRanker:
         """Opened on first use: Ray would answer an error in the constructor by trying again."""
         return self._stage.open()
 
@@ -150,7 +150,7 @@ def _begin(register: Any, stage: str, first: StepKey) -> None:
 def worker_digest(opener: Opener, ranker: str) -> str | InputError:
     """The digest of the ranker, or the error that keeps it from being used."""
     try:
-        return ranker_digest(opener(ranker))
+        return opener(ranker).digest
     except InputError as error:
         return error
 

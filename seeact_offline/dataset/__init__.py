@@ -1,7 +1,7 @@
 """Raw rows (the hub's parquet layout, JSONL, a hub id, a `datasets` object) -> `Step`, lazily, by split.
 
-Rows come task by task, and a task's steps in order, however they are stored. Memory stays flat over a split: only one row
-and a reader's buffers are held at a time.
+Rows come task by task, and a task's steps in order, however they are stored. Memory stays flat over a split: only one
+row and a reader's buffers are held at a time.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import Any
 
 from ..records import Step
 from .rows import StoredScreenshot
-from .sources import SPLITS, TEST_SPLITS
-from .split import Shard, Split, canonical_split, open_split
+from .split import SPLITS, TEST_SPLITS, Shard, Split, canonical_split, open_split
 
 __all__ = [
     "SPLITS",
@@ -36,8 +35,9 @@ def load_steps(
 ) -> Iterator[Step]:
     """The steps of a split, lazily; tasks in the order of their first row, steps by their index in the task.
 
-    The arguments are those of `open_split`. Raises DatasetError at the call when there is no such data, split or column, and
-    while iterating when a file turns out to be unreadable. What is wrong with a single row is in `Step.faults`.
+    The arguments are those of `open_split`. Raises DatasetError at the call when there is no such data, split or
+    column, and while iterating when a file turns out to be unreadable. What is wrong with a single row is in
+    `Step.faults`.
 
     >>> step = next(load_steps("sample", "train"))
     >>> step.task

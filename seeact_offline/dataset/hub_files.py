@@ -1,7 +1,7 @@
 """The published layout on the hub: the parquet files of one split at one commit, each fetched when a row of it is read.
 
-Order, fingerprint and numbers of rows need a few small columns, which are read from the files in parts and kept. So a run of some tasks fetches
-the files that hold them and no others, and begins when the first one is there.
+Order, fingerprint and numbers of rows need a few small columns, which are read from the files in parts and kept. So a
+run of some tasks fetches the files that hold them and no others, and begins when the first one is there.
 """
 
 from __future__ import annotations

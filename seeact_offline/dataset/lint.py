@@ -1,7 +1,7 @@
 """Named faults of the rows of a data set, found before a run meets them.
 
-Some faults show when the row is read (`Step.faults`); the others need the page, the picture, the rest of the task, or other
-rows. Nothing here raises because of a row's content.
+Some faults show when the row is read (`Step.faults`); the others need the page, the picture, the rest of the task, or
+other rows. Nothing here raises because of a row's content.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from seeact_offline.dataset.split import Split
 from seeact_offline.files.named import read_rows
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
@@ -66,7 +67,9 @@ DECODED_PIXELS = 1_500_000
 SAMPLED_WIDTH = 160
 """Pixels of width to which a picture is reduced before its colours are counted."""
 
+# as the data set writes an action: `[button]  Go -> CLICK`, `[textbox]  City -> TYPE: Rome`
 _ACTION = re.compile(r"^.*-> ?([A-Z]+)(?:: ?(.*))?$", re.DOTALL)
+# the texts between tags: attributes and ids differ between two visits of one page
 _WORD = re.compile(r">([^<]+)<")
 
 
@@ -79,44 +82,48 @@ class Finding:
     faults: tuple[Fault, ...]
 
 
-def lint_task(steps: Sequence[Step], positions: Mapping[StepKey, int]) -> Iterator[tuple[Step, list[Fault]]]:
-    """Yields each step of one task with its faults. `positions`: where the rows are stored."""
-    task_faults = list(_task_faults(steps, positions))
-    for step in steps:
-        yield step, [*lint_step(step), *task_faults]
+def lint_split(split: Split) -> Iterator[tuple[Step, list[Fault]]]:
+    """Yields each step of a split with its faults."""
+    repeats = _Repeats()
+    for steps in split.steps_by_task():
+        task_faults = list(_task_faults(steps, split.row_positions))
+        for step in steps:
+            yield step, [*lint_step(step), *task_faults, *repeats.faults(step)]
 
 
 def lint_step(step: Step) -> list[Fault]:
     """Returns the faults that one row shows by itself, at most one of each name."""
-    found = [*step.faults, *_candidate_faults(step), *_action_faults(step)]
+    faults = [*step.faults, *_candidate_faults(step), *_action_faults(step)]
     size = None
     if step.screenshot is not None:
         picture = PagePicture(step.screenshot)
         try:
             size = picture.size
-            found += _picture_faults(picture)
+            faults += _picture_faults(picture)
         except RowError as error:
-            found.append(Fault(error.name, error.detail))
-    found += _box_faults(step.candidates, size)
-    found += _page_faults(step)
-    return list({fault.name: fault for fault in reversed(found)}.values())[::-1]
+            faults.append(Fault(error.name, error.detail))
+    faults += _box_faults(step.candidates, size)
+    faults += _page_faults(step)
+    # reversed: of several faults of one name the first is kept
+    return list({fault.name: fault for fault in reversed(faults)}.values())[::-1]
 
 
-class Duplicates:
+class _Repeats:
     """Finds repeated steps: the same task, history and action on nearly the same page."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, tuple[str, ...], str], list[tuple[StepKey, frozenset[str]]]] = {}
 
-    def fault(self, step: Step) -> Fault | None:
+    def faults(self, step: Step) -> Iterator[Fault]:
         action = step.action_text or step.operation.text
         task = " ".join(re.findall(r"\w+", step.task.lower()))
         same = self._seen.setdefault((task, step.history, action), [])
         words = frozenset(_WORD.findall(step.cleaned_html))
-        shared = ((key, len(words & other) / max(len(words | other), 1)) for key, other in same)
-        twin = next((key for key, share in shared if share >= SIMILAR), None)
+        for key, other in same:
+            if len(words & other) / max(len(words | other), 1) >= SIMILAR:
+                yield Fault("near_duplicate", f"like {key}")
+                break
         same.append((step.key, words))
-        return Fault("near_duplicate", f"like {twin}") if twin else None
 
 
 def _task_faults(steps: Sequence[Step], positions: Mapping[StepKey, int]) -> Iterator[Fault]:
@@ -140,9 +147,8 @@ def _candidate_faults(step: Step) -> Iterator[Fault]:
         yield Fault("no_candidates", "")
     elif not step.truth.positives:
         yield Fault("no_positive", f"among {len(step.candidates)} candidates")
-    boxless = [c for c in step.candidates if c.box is None]
-    if boxless and not any(fault.name == "bad_box" for fault in step.faults):
-        yield _about(boxless, "missing_box")
+    if not any(fault.name == "bad_box" for fault in step.faults):
+        yield from _about("missing_box", [c for c in step.candidates if c.box is None])
 
 
 def _action_faults(step: Step) -> Iterator[Fault]:
@@ -153,8 +159,8 @@ def _action_faults(step: Step) -> Iterator[Fault]:
     if gap is not None:
         yield Fault("history_gap", f"action {gap} of {len(step.history)} before this step has no text")
     read = _ACTION.match(step.action_text)
-    known = {operation.op, operation.original_op} - {""}
-    agrees = read and (not known or (read[1] in known and (read[2] or "").strip() == operation.value.strip()))
+    operations = {operation.op, operation.original_op} - {""}
+    agrees = read and (not operations or (read[1] in operations and (read[2] or "").strip() == operation.value.strip()))
     if step.action_text and not agrees:
         yield Fault("action_text_mismatch", f"{step.action_text[-60:]!r} beside {operation.text[:60]!r}")
 
@@ -176,30 +182,25 @@ def _picture_faults(picture: PagePicture) -> Iterator[Fault]:
         yield Fault("blank_screenshot", f"{100 * near / total:.1f} % of the picture is of one colour")
 
 
-def _close(one: object, other: object) -> bool:
-    if not isinstance(one, tuple) or not isinstance(other, tuple):
-        return one == other
-    return all(abs(a - b) <= TOLERANCE for a, b in zip(one, other, strict=True))
+def _close(colour: object, other: object) -> bool:
+    if not isinstance(colour, tuple) or not isinstance(other, tuple):
+        return colour == other
+    return all(abs(a - b) <= TOLERANCE for a, b in zip(colour, other, strict=True))
 
 
 def _box_faults(candidates: Sequence[Candidate], size: tuple[int, int] | None) -> Iterator[Fault]:
     boxed = [(c, c.box) for c in candidates if c.box is not None]
-    empty = [c for c, box in boxed if box.w <= 0 or box.h <= 0]
-    if empty:
-        yield _about(empty, "empty_box")
+    yield from _about("empty_box", [c for c, box in boxed if box.w <= 0 or box.h <= 0])
     if size is None:
         return
-    width, height = size
-    off, beyond = [], []
-    for candidate, box in boxed:
-        if box.is_off(size):
-            off.append(candidate)
-        elif box.x < -EDGE or box.y < -EDGE or box.right > width + EDGE or box.bottom > height + EDGE:
-            beyond.append(candidate)
-    if off:
-        yield _about(off, "box_off_page")
-    if beyond:
-        yield _about(beyond, "box_beyond_image")
+    right, bottom = (side + EDGE for side in size)
+    yield from _about("box_off_page", [c for c, box in boxed if box.is_off(size)])
+    beyond = [
+        c
+        for c, box in boxed
+        if not box.is_off(size) and (min(box.x, box.y) < -EDGE or box.right > right or box.bottom > bottom)
+    ]
+    yield from _about("box_beyond_image", beyond)
 
 
 def _page_faults(step: Step) -> Iterator[Fault]:
@@ -210,28 +211,25 @@ def _page_faults(step: Step) -> Iterator[Fault]:
     except RowError as error:
         yield Fault(error.name, error.detail)
         return
-    ids = page.ids
+    ids, twice = page.ids, page.duplicate_ids
     try:
         page.check_describable(c.backend_node_id for c in step.candidates if c.backend_node_id in ids)
     except RowError as error:
         yield Fault(error.name, error.detail)
     absent = [c for c in step.candidates if c.backend_node_id not in ids]
-    targets = [c for c in absent if c.is_positive]
-    if targets:
-        yield _about(targets, "target_not_in_html")
-    if len(absent) > len(targets):
-        yield _about([c for c in absent if not c.is_positive], "missing_candidate")
-    twice = page.duplicate_ids
-    repeated = [c for c in step.candidates if c.backend_node_id in twice]
-    if repeated:
-        yield _about(repeated, "duplicate_id")
+    yield from _about("target_not_in_html", [c for c in absent if c.is_positive])
+    yield from _about("missing_candidate", [c for c in absent if not c.is_positive])
+    yield from _about("duplicate_id", [c for c in step.candidates if c.backend_node_id in twice])
 
 
-def _about(candidates: Sequence[Candidate], name: str) -> Fault:
-    targets = sum(c.is_positive for c in candidates)
-    first = candidates[0]
-    box = "" if first.box is None else f" at {', '.join(f'{v:g}' for v in first.box)}"
-    return Fault(name, f"{len(candidates)} candidates, {targets} of them targets, first {first.backend_node_id}{box}")
+def _about(name: str, candidates: Sequence[Candidate]) -> Iterator[Fault]:
+    """The fault of these candidates; none where there is none of them."""
+    if candidates:
+        targets, first = sum(c.is_positive for c in candidates), candidates[0]
+        box = "" if first.box is None else f" at {', '.join(f'{v:g}' for v in first.box)}"
+        yield Fault(
+            name, f"{len(candidates)} candidates, {targets} of them targets, first {first.backend_node_id}{box}"
+        )
 
 
 def finding_line(finding: Finding) -> str:

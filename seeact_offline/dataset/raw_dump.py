@@ -3,8 +3,8 @@
 The input, as Mind2Web's data card describes it and SeeAct's own `screenshot_generation.py` reads it:
 
 - task files, each a JSON list of tasks with `annotation_id`, `website`, `domain`, `subdomain`, `confirmed_task`,
-  `action_reprs` and `actions`; an action has `action_uid`, `raw_html`, `cleaned_html`, `operation`, `pos_candidates` and
-  `neg_candidates`. The released files have about 600 MB each.
+  `action_reprs` and `actions`; an action has `action_uid`, `raw_html`, `cleaned_html`, `operation`, `pos_candidates`
+  and `neg_candidates`. The released files have about 600 MB each.
 - `<dump>/<annotation_id>/processed/screenshot.json`, a JSON list of objects with `action_uid` and, under `before` and
   `after`, a base64 `screenshot`. The page of an action is the one `before` it.
 
@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from seeact_offline.dataset import SPLITS, canonical_split
 from seeact_offline.dataset.readers import first_line
@@ -112,9 +112,9 @@ def convert(
 ) -> list[SplitReport]:
     """Writes `out/data/<split>-00000-of-00001.parquet`, one file per split, each whole or not at all.
 
-    `dump`: the folder that holds the tasks' folders, or the one above it, named `raw_dump` in the release. `split`: the split of
-    all files; None takes it from the nearest folder named like a split. `on_problem` is called at each problem.
-    Raises DatasetError when there is no task file, or the split of one is unknown.
+    `dump`: the folder that holds the tasks' folders, or the one above it, named `raw_dump` in the release. `split`: the
+    split of all files; None takes it from the nearest folder named like a split. `on_problem` is called at each
+    problem. Raises DatasetError when there is no task file, or the split of one is unknown.
     """
     folder = dump / "task" if (dump / "task").is_dir() else dump
     seen: set[str] = set()
@@ -135,16 +135,17 @@ def task_files(tasks: Path, split: str | None = None) -> dict[str, list[Path]]:
     def natural(path: Path) -> list[tuple[int, str]]:
         return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", str(path))]
 
-    found: dict[str, list[Path]] = {}
+    files: dict[str, list[Path]] = {}
     for path in sorted(tasks.rglob("*.json"), key=natural):
-        found.setdefault(canonical_split(split) if split else _split_of(path, tasks), []).append(path)
-    if not found:
+        files.setdefault(canonical_split(split) if split else _split_of(path, tasks), []).append(path)
+    if not files:
         raise DatasetError("tasks", f".json files in {tasks} or below", "none")
-    return {name: found[name] for name in SPLITS if name in found}
+    return {name: files[name] for name in SPLITS if name in files}
 
 
 def write_rows(rows: Iterable[Row], path: Path, group_bytes: int = GROUP_BYTES) -> int:
-    """Writes rows in groups of about `group_bytes`, as they come, like `write_row_groups`. Without rows, it writes no file."""
+    """Writes rows in groups of about `group_bytes`, as they come, like `write_row_groups`. Without rows, it writes no
+    file."""
     left = iter(rows)
     first = list(islice(left, 1))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -182,26 +183,18 @@ def read_items(path: Path, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Entry]:
             yield _parse_entry(number, begin, content, fault)
 
 
-class _RawEntry(NamedTuple):
-    """The bytes of one entry."""
-
-    begin: int
-    """Position of its first byte in the file."""
-    content: bytes
-    fault: str
-
-
-def _split_list(file: BinaryIO, chunk_bytes: int) -> Iterator[_RawEntry]:
-    """Yields the bytes between the commas of the outer list, unparsed."""
+def _split_list(file: BinaryIO, chunk_bytes: int) -> Iterator[tuple[int, bytes, str]]:
+    """Yields what stands between the commas of the outer list: the position of its first byte, its bytes, and its
+    fault."""
     buffer, depth, deepest, scanned, fault = _list_start(file), 0, 0, 0, ""
-    given = 0
+    n_entries = 0
     while True:
         # doubling the buffer keeps a long string from being searched too often
         chunk = file.read(max(chunk_bytes, len(buffer)))
         buffer, begin = buffer + chunk, 0
         while True:
-            found = (_WITHIN if depth else _BETWEEN).match(buffer, scanned)
-            scanned = found.end() if found else scanned
+            skipped = (_WITHIN if depth else _BETWEEN).match(buffer, scanned)
+            scanned = skipped.end() if skipped else scanned
             if scanned == len(buffer) or buffer[scanned] == ord('"'):
                 break
             depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(mark := chr(buffer[scanned]), 0)
@@ -211,9 +204,9 @@ def _split_list(file: BinaryIO, chunk_bytes: int) -> Iterator[_RawEntry]:
                 continue
             content = buffer[begin : scanned - 1]
             place = file.tell() - len(buffer) + begin
-            if depth == 0 or given or content.strip() or fault:
-                yield _RawEntry(place, content, fault or _find_excess(content, deepest))
-                given += 1
+            if depth == 0 or n_entries or content.strip() or fault:
+                yield place, content, fault or _find_excess(content, deepest)
+                n_entries += 1
             begin, deepest, fault = scanned, 0, ""
             if depth < 0:
                 _check_end(file, buffer[scanned - 1 :])
@@ -269,13 +262,13 @@ class _SplitConversion:
 
     def _entries(self, path: Path, where: str) -> Iterator[Entry]:
         """Yields the entries of a file, up to its fault if it has one."""
-        given = 0
+        n_read = 0
         try:
             for entry in read_items(path):
                 yield entry
-                given += 1
+                n_read += 1
         except BrokenJson as error:
-            self._report("broken_file", where, f"{error}; {given} entries before it were read")
+            self._report("broken_file", where, f"{error}; {n_read} entries before it were read")
         except InputError as error:
             self._report("broken_file", where, str(error))
         except OSError as error:
@@ -322,7 +315,7 @@ class _SplitConversion:
         if Path(name).name != name or name == ".." or not os.path.isfile(path):
             self._report("no_dump_folder", f"task {name}", f"no {path}")
             return None
-        found: dict[str, str] = {}
+        texts: dict[str, str] = {}
         for entry in self._entries(path, f"task {name}, {path}"):
             if entry.fault:
                 self._report("bad_screen", f"task {name}, {path}, entry {entry.number}", entry.fault)
@@ -330,8 +323,8 @@ class _SplitConversion:
             uid, before = screen.get("action_uid"), screen.get("before")
             text = before.get("screenshot") if isinstance(before, dict) else None
             if isinstance(uid, str) and uid in wanted and isinstance(text, str) and text:
-                found.setdefault(uid, text)
-        return found
+                texts.setdefault(uid, text)
+        return texts
 
     def _picture(self, pictures: Mapping[str, str] | None, name: str, uid: str) -> bytes | None:
         if pictures is None:
@@ -372,11 +365,11 @@ def _row(
 
 def _candidates(raw: object) -> list[str | None]:
     """Candidates as JSON strings, with attributes as JSON strings inside; some files hold those as an object."""
-    found = list(raw) if isinstance(raw, list) else []
-    for place, candidate in enumerate(found):
+    candidates = list(raw) if isinstance(raw, list) else []
+    for place, candidate in enumerate(candidates):
         if isinstance(candidate, dict) and isinstance(candidate.get("attributes"), dict):
-            found[place] = {**candidate, "attributes": json.dumps(candidate["attributes"])}
-    return [_text(candidate) for candidate in found]
+            candidates[place] = {**candidate, "attributes": json.dumps(candidate["attributes"])}
+    return [_text(candidate) for candidate in candidates]
 
 
 def _text(value: object) -> str | None:
@@ -401,9 +394,9 @@ def _groups(rows: Iterable[Row], group_bytes: int) -> Iterator[list[Row]]:
 
 def _split_of(path: Path, tasks: Path) -> str:
     """Returns the split that the nearest folder is named like, up to `tasks` itself."""
-    known = {*SPLITS, *SPLITS.values()}
+    names = {*SPLITS, *SPLITS.values()}
     folders = [tasks.resolve().name, *path.relative_to(tasks).parts[:-1]]
-    named = [folder for folder in folders if folder in known]
+    named = [folder for folder in folders if folder in names]
     if not named:
         raise DatasetError(
             "split",
@@ -418,8 +411,8 @@ def _list_start(file: BinaryIO) -> bytes:
     head = file.read(256)
     first = head.lstrip()[:1]
     if first != b"[":
-        found = f"got {first.decode('ascii', 'replace')!r}" if first else "found nothing"
-        raise BrokenJson(len(head) - len(head.lstrip()), f"expected a list, which begins with '[', {found}")
+        got = f"got {first.decode('ascii', 'replace')!r}" if first else "found nothing"
+        raise BrokenJson(len(head) - len(head.lstrip()), f"expected a list, which begins with '[', {got}")
     return head[head.index(b"[") + 1 :]
 
 
@@ -437,9 +430,8 @@ def _check_end(file: BinaryIO, rest: bytes) -> None:
 
 def _find_excess(content: bytes, deepest: int) -> str:
     """Names the limit that an entry exceeds; empty if none."""
-    limits = {
-        f"more than {MAX_ENTRY_BYTES >> 20} MB": len(content) > MAX_ENTRY_BYTES,
-        f"more than {MAX_DEPTH} lists and objects within each other": deepest > MAX_DEPTH,
-        f"more than {MAX_COMMAS:,} commas": content.count(b",") > MAX_COMMAS,
-    }
-    return next((name for name, exceeded in limits.items() if exceeded), "")
+    if len(content) > MAX_ENTRY_BYTES:
+        return f"more than {MAX_ENTRY_BYTES >> 20} MB"
+    if deepest > MAX_DEPTH:
+        return f"more than {MAX_DEPTH} lists and objects within each other"
+    return f"more than {MAX_COMMAS:,} commas" if content.count(b",") > MAX_COMMAS else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_left
@@ -17,7 +18,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..files.digest import cached_digest, cached_file_digest
 from ..records import DatasetError
-from .order import in_order
 from .rows import LIGHT_COLUMNS, REQUIRED_COLUMNS, Row
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _BATCH_ROWS = 4
 """Rows a batch: one has about 2 MB, and pyarrow holds a few batches at once."""
+# without pages and pictures, a row has some hundred bytes
 _LIGHT_BATCH_ROWS = 1000
 _BUFFER_BYTES = 1 << 20
 """Bytes read at once; else pyarrow reads a whole column chunk, 10 GB if one row group holds a split."""
@@ -225,8 +226,8 @@ class JsonlFiles(Files):
 
 @lru_cache(maxsize=8)
 def _line_offsets(paths: tuple[Path, ...], stamp: str) -> array[int]:
-    """File, line and byte of each row. Cached while `stamp`, times and sizes, stays the same, so that steps can be opened one
-    by one."""
+    """File, line and byte of each row. Cached while `stamp`, times and sizes, stays the same, so that steps can be
+    opened one by one."""
     index = array("q")
     for file, path in enumerate(paths):
         start = 0
@@ -287,6 +288,44 @@ class StreamedTable(DatasetsTable):
         batches = enumerate(batch for part in table.iter(batch_size=1) for batch in part.to_batches())
         for batch in in_order(batches, order, self.name):
             yield _row_at(batch, 0)
+
+
+def in_order(
+    batches: Iterable[tuple[int, pa.RecordBatch]], order: Sequence[int], where: str
+) -> Iterator[pa.RecordBatch]:
+    """Yields the rows at the positions `order` of a stream, one row a batch. Reads the stream once, no further than
+    needed.
+
+    `batches`: each with the position of its first row.
+
+    A row that comes before its turn waits on disk, as a small Arrow stream with its own schema.
+    """
+    import pyarrow as pa
+
+    wanted = set(order)
+    stream = ((start + at, batch.slice(at, 1)) for start, batch in batches for at in range(batch.num_rows))
+    spans: dict[int, tuple[int, int]] = {}
+    # no file is made before the first row has to wait
+    with tempfile.SpooledTemporaryFile(max_size=1, prefix="seeact-rows-") as waiting:
+        for position in order:
+            while position not in spans:
+                at, row = next(stream, (-1, None))
+                if row is None:
+                    expected = f"row {position} in {where}, which had it a moment ago"
+                    raise DatasetError("dataset", expected, "the end of its rows")
+                if at == position:
+                    yield row
+                    break
+                if at in wanted:
+                    start = waiting.seek(0, 2)
+                    with pa.ipc.new_stream(waiting, row.schema) as writer:
+                        writer.write_batch(row)
+                    spans[at] = (start, waiting.tell() - start)
+            else:
+                start, length = spans.pop(position)
+                waiting.seek(start)
+                with pa.ipc.open_stream(waiting.read(length)) as reader:
+                    yield reader.read_next_batch()
 
 
 def _digest_batches(tables: Iterable[pa.Table]) -> str:

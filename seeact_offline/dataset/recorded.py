@@ -1,6 +1,7 @@
 """The columns that only our recorder writes: their names, their JSON texts as types, and lazy reading.
 
-Any reader may ignore them. They hold parts of the answer (the check), so no model is ever shown one unless it asks for that by name.
+Any reader may ignore them. They hold parts of the answer (the check), so no model is ever shown one unless it asks for
+that by name.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     """False: no visible element matches."""
 
     def __post_init__(self) -> None:
-        given = [name for name in ("url", "text", "value", "visible") if getattr(self, name) is not None]
-        if len(given) != 1 or (self.selector is None) != (self.url is not None):
+        kinds = [name for name in ("url", "text", "value", "visible") if getattr(self, name) is not None]
+        if len(kinds) != 1 or (self.selector is None) != (self.url is not None):
             wanted = "either url, or selector and one of text, value and visible"
             raise FormatError(wanted, short(msgspec.to_builtins(self)))
 
@@ -96,7 +97,8 @@ class AccessibleNode(msgspec.Struct, frozen=True, omit_defaults=True):
     """Its children are the following nodes of depth + 1, up to the next node that is no deeper than itself."""
     role: str
     id: str | None = None
-    """`backend_node_id` of its element or text; None for the page itself and the insides of the browser's own controls."""
+    """`backend_node_id` of its element or text; None for the page itself and the insides of the browser's own
+    controls."""
     name: str = ""
     value: str = ""
     properties: Mapping[str, str | bool | float] = {}
@@ -142,12 +144,13 @@ class RecordedColumns:
 
     @classmethod
     def of(cls, row: Mapping[str, object], final_screenshot: Screenshot | None) -> RecordedColumns | None:
-        """The columns of a row; None for a row without them. `final_screenshot`: its picture of the page after the last action."""
+        """The columns of a row; None for a row without them. `final_screenshot`: its picture of the page after the last
+        action."""
         columns = {name: row[name] for name in COLUMN_TYPES if row.get(name) is not None}
         return cls(columns, final_screenshot) if columns or final_screenshot else None
 
     def read(self, kind: type[T]) -> T | None:
-        name = next(name for name, known in COLUMN_TYPES.items() if known is kind)
+        name = next(name for name, column_type in COLUMN_TYPES.items() if column_type is kind)
         text = self.columns.get(name)
         try:
             return None if text is None else decoded(str(text), kind)  # type: ignore[type-var]

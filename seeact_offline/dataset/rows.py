@@ -1,6 +1,7 @@
 """One raw row -> one `Step`. The only place that knows the names of a row's fields.
 
-A bad row never raises: its faults are in `Step.faults`, at most one of each name, so that a run can count them and continue.
+A bad row never raises: its faults are in `Step.faults`, at most one of each name, so that a run can count them and
+continue.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from ..files.formats import FormatError, read_json, typed
+from ..files.formats import FormatError, check_other_answer, read_json, typed
 from ..files.named import read_regular
 from ..records import OPERATIONS, Box, Candidate, Fault, Operation, OtherAnswer, RowError, Step, StepKey
 from .recorded import FINAL_SCREENSHOT, RecordedColumns
@@ -39,7 +40,8 @@ MAX_PICTURE_BYTES = 100_000_000
 MAX_TEXT_CHARACTERS = 1_000_000
 """Characters of a row's task, actions and operation together; released ones have a few thousand."""
 MAX_PIXEL = 1e9
-"""Largest number in a box, of either sign. Browsers lay out no further than 2**25 pixels, and sums and areas stay finite."""
+"""Largest number in a box, of either sign. Browsers lay out no further than 2**25 pixels, and sums and areas stay
+finite."""
 
 
 @dataclass(frozen=True)
@@ -136,8 +138,8 @@ class FaultLog:
 def read_step(
     row: Row, place: RowPosition, folder: Path | None = None, raw_html: bool = False, has_page: bool = True
 ) -> Step:
-    """Reads the step of a row. Never raises because of the row's content: see `Step.faults`. `has_page`: False for a row that is not
-    meant to have HTML."""
+    """Reads the step of a row. Never raises because of the row's content: see `Step.faults`. `has_page`: False for a
+    row that is not meant to have HTML."""
     log = FaultLog()
     actions = row.get("action_reprs")
     if place.repeats is not None:
@@ -238,20 +240,20 @@ def parse_box(rect: object) -> Box | None:
 
 
 def _candidates(row: Row, log: FaultLog) -> tuple[Candidate, ...]:
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     for name, is_positive in (("pos_candidates", True), ("neg_candidates", False)):
         raw = row.get(name)
         if not isinstance(raw, (list, tuple)):
             log.add("bad_candidates", f"{name} is no list: {_short(raw)}")
             continue
         read = (_plain_candidate(item, is_positive) or _candidate(item, name, is_positive, log) for item in raw)
-        found += [candidate for candidate in read if candidate is not None]
-    ids = [candidate.backend_node_id for candidate in found]
+        candidates += [candidate for candidate in read if candidate is not None]
+    ids = [candidate.backend_node_id for candidate in candidates]
     if len(set(ids)) < len(ids):
         for node_id, count in Counter(ids).items():
             if count > 1:
                 log.add("duplicate_id", f"backend_node_id {_short(node_id)} occurs {count} times")
-    return tuple(found)
+    return tuple(candidates)
 
 
 class _Listed(msgspec.Struct):
@@ -319,24 +321,21 @@ def _operation(raw: object, log: FaultLog) -> Operation:
         log.add("bad_operation", f"no JSON object: {_short(raw)}")
         return Operation("")
     op = data.get("op")
-    known = isinstance(op, str) and op in OPERATIONS
-    if not known:
+    is_known = isinstance(op, str) and op in OPERATIONS
+    if not is_known:
         log.add("bad_operation", f"op is {_short(op)}, not one of {', '.join(OPERATIONS)}")
-    return Operation(as_text(op) if known else "", as_text(data.get("value")), as_text(data.get("original_op")))
+    return Operation(as_text(op) if is_known else "", as_text(data.get("value")), as_text(data.get("original_op")))
 
 
 def _also_right(raw: object, log: FaultLog) -> tuple[OtherAnswer, ...]:
     """Other right answers, a list or its JSON text; null and the empty text for none."""
     if raw is None or raw == "":
         return ()
-    # most data sets have no such column
-    from ..files.formats import OtherAnswerEntry
-
     try:
         entries = read_json(raw) if isinstance(raw, str) else raw
         if not isinstance(entries, (list, tuple)):
             raise FormatError("a list", _short(entries))
-        return tuple(typed(entry, OtherAnswerEntry).answer for entry in entries)
+        return tuple(check_other_answer(typed(entry, OtherAnswer)) for entry in entries)
     except FormatError as error:
         log.add("bad_operation", f"{ALSO_RIGHT}: {error}")
         return ()
@@ -379,8 +378,8 @@ def _stored_picture(raw: object, folder: Path | None) -> StoredScreenshot | None
         content = bytes(content)
     if not content and not path:
         return None
-    known = content if isinstance(content, (bytes, str)) and content else None
-    return StoredScreenshot(known, as_text(path) or None, folder)
+    stored = content if isinstance(content, (bytes, str)) and content else None
+    return StoredScreenshot(stored, as_text(path) or None, folder)
 
 
 def _json_object(raw: object) -> dict[str, object] | None:

@@ -100,8 +100,8 @@ def write_hub_parquet(rows: Iterable[Mapping[str, Any]], path: Path, rows_at_onc
 
 
 def write_row_groups(groups: Iterable[Sequence[Mapping[str, Any]]], path: Path, **options: Any) -> int:
-    """Writes a parquet file of the hub's schema and the first row's recorder columns, whole or not at all; returns the number of rows.
-    `options`: ParquetWriter's."""
+    """Writes a parquet file of the hub's schema and the first row's recorder columns, whole or not at all; returns the
+    number of rows. `options`: ParquetWriter's."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -122,8 +122,8 @@ def write_row_groups(groups: Iterable[Sequence[Mapping[str, Any]]], path: Path, 
 
 
 def hub_schema(recorded: Sequence[str] = ()) -> Any:
-    """The Arrow schema of the hub's parquet, with the note that tells `datasets` which column is a picture. `recorded`: columns of the recorder to
-    add."""
+    """The Arrow schema of the hub's parquet, with the note that tells `datasets` which column is a picture. `recorded`:
+    columns of the recorder to add."""
     import pyarrow as pa
 
     names = (*COLUMNS, *recorded)

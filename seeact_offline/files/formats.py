@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from seeact_offline.records import OPERATIONS, Box, OtherAnswer
+from seeact_offline.records import OPERATIONS, OtherAnswer
 
 T = TypeVar("T", bound=msgspec.Struct)
 WORDS = {
@@ -251,23 +251,12 @@ def as_number(value: object) -> float | None:
 # --- other right answers ---
 
 
-class OtherAnswerEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One other right answer; see `OtherAnswer`."""
-
-    element_ids: tuple[str, ...] = ()
-    op: str | None = None
-    value: str = ""
-    boxes: tuple[tuple[float, float, float, float], ...] = ()
-    """Each `[x, y, width, height]` in pixels of the page."""
-
-    def __post_init__(self) -> None:
-        if self.op is not None and self.op not in OPERATIONS:
-            raise FormatError(f"op to be one of {', '.join(OPERATIONS)}", repr(self.op)[:40])
-        if not self.element_ids and self.op is None:
-            raise FormatError("element_ids, op or both", "neither")
-        if self.value and self.op is None:
-            raise FormatError("the op of a value", "none")
-
-    @property
-    def answer(self) -> OtherAnswer:
-        return OtherAnswer(self.element_ids, self.op, self.value, tuple(Box(*box) for box in self.boxes))
+def check_other_answer(answer: OtherAnswer) -> OtherAnswer:
+    """Raises FormatError for one that says nothing, or names no operation of ours."""
+    if answer.op is not None and answer.op not in OPERATIONS:
+        raise FormatError(f"op to be one of {', '.join(OPERATIONS)}", repr(answer.op)[:40])
+    if not answer.element_ids and answer.op is None:
+        raise FormatError("element_ids, op or both", "neither")
+    if answer.value and answer.op is None:
+        raise FormatError("the op of a value", "none")
+    return answer

@@ -76,7 +76,7 @@ class GroundingResult:
     """False when a call gave no answer."""
     point: tuple[float, float] | None = None
     """Page pixels, where the model pointed."""
-    notes: tuple[tuple[str, int], ...] = ()
+    notes: Mapping[str, int] = field(default_factory=dict)
     """Counts of things worth saying, sorted by name."""
     calls: tuple[Call, ...] = ()
     """Records of the calls that the answers took."""

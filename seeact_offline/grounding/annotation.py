@@ -26,6 +26,7 @@ from seeact_offline.grounding.strategy import (
     StrategyInstance,
     whole,
 )
+from seeact_offline.merging import RELEASED_SIZE
 from seeact_offline.models.tokens import fitted_scale
 from seeact_offline.pages.marks import (
     NO_MARK,
@@ -43,7 +44,7 @@ from seeact_offline.pages.marks import (
 )
 from seeact_offline.pages.screenshots import Crop, encode
 from seeact_offline.prompting import Placeholders, PromptPack
-from seeact_offline.records import PNG, Box, ImageFormat, InputError, MergeRule
+from seeact_offline.records import PNG, Box, CropBox, ImageFormat, InputError, MergeRule
 from seeact_offline.replies.final_answer import parse_grounding_reply
 
 if TYPE_CHECKING:
@@ -70,6 +71,10 @@ class MarkedCrop:
         first, later = self._marks.drawing[:3], self._marks.drawing[3:]
         marks = repr((STYLE, *first, labelled, *later))
         return f"{self.crop.key}+marks:{hashlib.sha256(marks.encode()).hexdigest()[:16]}"
+
+    @property
+    def box(self) -> CropBox:
+        return self.crop.box
 
     @property
     def size(self) -> tuple[int, int]:
@@ -105,7 +110,7 @@ class AnnotationGrounding(GroupStrategy):
     def __init__(
         self,
         pack: PromptPack,
-        group_size: int = 17,
+        group_size: int = RELEASED_SIZE,
         merge: MergeRule = "final-round",
         form: QuestionOptions | None = None,
         marks: Marks | None = None,
@@ -143,7 +148,7 @@ class AnnotationGrounding(GroupStrategy):
         marked = [picture for picture in shown if isinstance(picture, MarkedCrop)]
         height = capital_height(self.marks.text_size)
         return {
-            **dict(self.grouping(prepared).notes),
+            **self.grouping(prepared).notes,
             "box_not_drawn": sum(
                 pixel_rect(box.x, box.y, box.right, box.bottom).within(prepared.picture.size) is None for box in boxes
             ),

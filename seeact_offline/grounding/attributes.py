@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
+import msgspec
+
 from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.choice import choice_question
 from seeact_offline.grounding.conversation import (
@@ -34,8 +36,8 @@ from seeact_offline.grounding.conversation import page_html as whole_markup
 from seeact_offline.grounding.strategy import Option, Strategy, StrategyInputs, StrategyInstance, percent
 from seeact_offline.merging import Decision, decision
 from seeact_offline.pages.dom import Page
-from seeact_offline.pages.element_types import TYPES
 from seeact_offline.pages.search import FUZZY_THRESHOLD, Description, PageSearch, SearchResult, descriptions
+from seeact_offline.pages.wording import TYPES
 from seeact_offline.prompting import Placeholders, PromptPack
 from seeact_offline.records import Box, Candidate, GroundingReply, Model, Step, StepError
 from seeact_offline.replies.final_answer import parse_grounding_reply
@@ -112,7 +114,7 @@ class AttributesGrounding(Grounding):
         # without a type any will do; without a text there is nothing to look for
         matches = await in_thread(asked.search.find, read.element_type, read.element_text)
         alone = matches.ids[0] if len(matches.ids) == 1 else None
-        first = replace(build_reply(question, talk.texts, read, talk.detail), element_id=alone)
+        first = msgspec.structs.replace(build_reply(question, talk.texts, read, talk.detail), element_id=alone)
         session.replies.append(first)
         notes = match_notes(read, matches)
         if len(matches.ids) < 2:

@@ -274,6 +274,6 @@ def count_resized(questions: Sequence[Question]) -> int:
     return len({picture.key for picture in shown if getattr(picture, "resized", False)})
 
 
-def nonzero_notes(**counts: int) -> tuple[tuple[str, int], ...]:
+def nonzero_notes(**counts: int) -> dict[str, int]:
     """The counts that are not zero, sorted by name, as `GroundingResult.notes` holds them."""
-    return tuple(sorted((name, count) for name, count in counts.items() if count))
+    return {name: count for name, count in sorted(counts.items()) if count}

@@ -7,7 +7,7 @@ A group is left out only where its part of the page is empty; an element need no
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -53,7 +53,7 @@ class Grouping:
 
     groups: tuple[tuple[str, ...], ...]
     """Ids, in the order in which the groups are asked."""
-    notes: tuple[tuple[str, int], ...]
+    notes: Mapping[str, int]
 
 
 def ranked_boxes(step: Step, ranked: Sequence[RankedCandidate]) -> dict[str, Box]:

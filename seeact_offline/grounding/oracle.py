@@ -148,7 +148,7 @@ class OracleGrounding(Grounding):
             )
             return session.failed(another)
         reply = build_reply(question, talk.texts, GroundingReply(None, answer.op, answer.value))
-        reply = replace(reply, element_id=answer.element_id)
+        reply = msgspec.structs.replace(reply, element_id=answer.element_id)
         notes = nonzero_notes(picture_resized=resized, oracle_unbound=int(answer.turn1_sha256 is None))
         session.replies.append(reply)
         return session.ended(decision(reply), notes=notes)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+import msgspec
 
 from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.conversation import (
@@ -136,7 +138,7 @@ class PixelGrounding(Grounding):
             failure, detail = (failure, detail) if failure else (problem, "")
         answer = build_reply(question, texts, GroundingReply(None, op, value, failure), detail)
         element = None if point is None else element_at(point, elements(prepared.step, prepared.page))
-        return replace(answer, element_id=element), point
+        return msgspec.structs.replace(answer, element_id=element), point
 
     def _target(self, prepared: PreparedStep) -> TargetPoint:
         """The centre of the first positive that is what lies there; in its absence, of the first that can be seen."""

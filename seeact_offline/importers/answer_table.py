@@ -157,8 +157,8 @@ def _answer(row: SourceRow, unit: float | None) -> Answer:
         at, page = point, truth.picture_size
         if point is not None and unit is not None:
             at = None if page is None else (point[0] * page[0] / unit, point[1] * page[1] / unit)
-        notes = (("bad_point", 1),) if is_bad or (point and not at) else ()
-        return Prediction(truth.key, (), element, op, value, point=at, notes=notes)
+        notes = {"bad_point": 1} if is_bad or (point and not at) else {}
+        return Prediction(*truth.key, element, op, value, point=at, notes=notes)
 
     return answer
 

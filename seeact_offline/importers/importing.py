@@ -6,11 +6,13 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+import msgspec
 
 from seeact_offline.agents import Answer, find_agent
 from seeact_offline.agents.better_reading import geometry_of
@@ -28,13 +30,14 @@ from seeact_offline.pages.dom import Page
 from seeact_offline.pages.pointing import element_at
 from seeact_offline.records import OPERATIONS, Box, InputError, Prediction, RowError, Step, Truth
 from seeact_offline.replies import parse_grounding_reply
-from seeact_offline.results.recompute import IMPORT_NOTES, FinishedRun, report_of
+from seeact_offline.results.recompute import FinishedRun, report_of
 from seeact_offline.runs.folder import Manifest, RunFolder, read_manifest
 from seeact_offline.runs.prepare import target_of
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.protocols import find_protocol
 from seeact_offline.scoring.report import counted
+from seeact_offline.scoring.results import IMPORT_NOTES
 
 NO_ANSWER = "no_answer"
 """The failure of a step that the files do not answer."""
@@ -123,7 +126,7 @@ def import_run(
         if name in settings
     }
     known = meanings()
-    about = [Problem(name, str(p.key)) for p in joined.predictions for name, _ in p.notes if name in known]
+    about = [Problem(name, str(p.key)) for p in joined.predictions for name in p.notes if name in known]
     watch = watch or Watch()
     _note_problems([*problems, *about], known, watch)
     if joined.n_missing:
@@ -269,7 +272,7 @@ def _from_data(found: ImportedAnswers, split: Split, answered_only: bool) -> _Jo
         page = cache(partial(Page, step.cleaned_html))
         truth = target_of(step, page)
         detail = "the file holds no answer to this step"
-        prediction = Prediction(truth.key, (), None, "", "", failure=NO_ANSWER, detail=detail, ran=False)
+        prediction = Prediction(*truth.key, None, "", "", failure=NO_ANSWER, detail=detail, ran=False)
         if answer := found.answers.get(str(step.key)):
             prediction = answer(truth)
         if is_described:
@@ -299,18 +302,18 @@ def _searched(prediction: Prediction, step: Step, page: Callable[[], Page], trut
     try:
         search = page_search(page(), step.candidates, truth.picture_size)
     except RowError as error:
-        return replace(prediction, failure=error.name, detail=error.detail)
-    notes = Counter(dict(prediction.notes))
+        return msgspec.structs.replace(prediction, failure=error.name, detail=error.detail)
+    notes = Counter(prediction.notes)
     groups = []
     for group in prediction.groups:
         described = parse_grounding_reply(group.replies[-1], "attributes", 0)
         found = search.find(described.element_type, described.element_text)
         notes.update(match_notes(described, found))
-        groups.append(replace(group, element_id=found.ids[0] if len(found.ids) == 1 else None))
+        groups.append(msgspec.structs.replace(group, element_id=found.ids[0] if len(found.ids) == 1 else None))
     if not groups:
         return prediction
     decided = merge(groups, "first", ())
-    return replace(
+    return msgspec.structs.replace(
         prediction,
         groups=tuple(groups),
         element_id=decided.element_id,
@@ -318,7 +321,7 @@ def _searched(prediction: Prediction, step: Step, page: Callable[[], Page], trut
         value=decided.value,
         failure=decided.failure,
         detail=decided.detail,
-        notes=tuple(sorted((+notes).items())),
+        notes=dict(sorted((+notes).items())),
     )
 
 
@@ -327,7 +330,7 @@ def _landed(prediction: Prediction, step: Step, page: Callable[[], Page]) -> Pre
     with suppress(RowError):
         answer = Answer(prediction.op, prediction.value, prediction.point)
         element, answer = landed(step, page(), answer)
-        return replace(prediction, element_id=element, op=answer.op, value=answer.value)
+        return msgspec.structs.replace(prediction, element_id=element, op=answer.op, value=answer.value)
     return prediction
 
 
@@ -350,7 +353,7 @@ def _on_page(prediction: Prediction, step: Step, page: Callable[[], Page]) -> Pr
     # as for what is like the right element: a page that we never met must not end an import
     with suppress(Exception):
         boxes.sort(key=lambda one: page().position(one[0]))
-    return replace(prediction, element_id=element_at(prediction.point, boxes))
+    return msgspec.structs.replace(prediction, element_id=element_at(prediction.point, boxes))
 
 
 def _noted(prediction: Prediction, step: Step | None = None) -> Prediction:
@@ -362,5 +365,7 @@ def _noted(prediction: Prediction, step: Step | None = None) -> Prediction:
         "negative_point": point is not None and min(point) < 0,
         "other_operation": bool(prediction.op) and prediction.op not in OPERATIONS,
     }
-    added = [(name, 1) for name, is_so in odd.items() if is_so]
-    return replace(prediction, notes=tuple(sorted([*prediction.notes, *added]))) if added else prediction
+    added = {name: 1 for name, is_so in odd.items() if is_so}
+    if not added:
+        return prediction
+    return msgspec.structs.replace(prediction, notes=dict(sorted({**prediction.notes, **added}.items())))

@@ -84,7 +84,7 @@ def _is_output(entry: Any) -> bool:
 def _final(entry: Sequence[Any], truth: Truth) -> Prediction:
     """An empty element means no element, and its action is empty as well."""
     op, _, value = text(entry[2]).partition(" ")
-    return Prediction(truth.key, (), text(entry[1]) or None, op, value)
+    return Prediction(*truth.key, text(entry[1]) or None, op, value)
 
 
 # --- every round ---
@@ -141,12 +141,12 @@ def _eliminated(rounds: Sequence[_Round], layout: Layout, top_k: int, truth: Tru
             winner = None if layout == "chat" else winner
     stands = winner if waiting or n_left else None
     return Prediction(
-        key=truth.key,
+        *truth.key,
         groups=tuple(groups),
         element_id=stands.element_id if stands else None,
         op=stands.op if stands else "",
         value=stands.value if stands else "",
-        notes=(("letter_beyond_choices", beyond),) if beyond else (),
+        notes={"letter_beyond_choices": beyond} if beyond else {},
         reachable=not truth.positives.isdisjoint(asked),
     )
 

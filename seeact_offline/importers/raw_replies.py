@@ -60,11 +60,11 @@ def answer_to(reply: str, agent: Agent, geometry: Mapping[str, Any], strict: boo
             0, (), (reply,), None, action.op, action.value, action.failure, action.detail, shown=agent.picture(shown)
         )
         return Prediction(
-            truth.key,
-            (group,),
+            *truth.key,
             None,
             action.op,
             action.value,
+            groups=(group,),
             failure=action.failure,
             detail=action.detail,
             point=action.place if truth.picture_size else None,

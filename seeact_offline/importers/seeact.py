@@ -113,7 +113,7 @@ def _answer(step: _Step, strategy: str, ranked: tuple[str, ...], truth: Truth) -
         "unanswered_group": step.n_queries - len(groups),
     }
     return Prediction(
-        key=truth.key,
+        *truth.key,
         groups=groups,
         element_id=decided.element_id,
         op=decided.op,
@@ -121,7 +121,7 @@ def _answer(step: _Step, strategy: str, ranked: tuple[str, ...], truth: Truth) -
         ranked=ranked,
         failure=decided.failure,
         detail=decided.detail,
-        notes=tuple((name, n) for name, n in sorted(notes.items()) if n),
+        notes={name: n for name, n in sorted(notes.items()) if n},
     )
 
 

@@ -22,7 +22,7 @@ from seeact_offline.importers.reading import (
     step_of,
     text,
 )
-from seeact_offline.records import Box, Operation, Prediction, StepKey, Truth
+from seeact_offline.records import Box, Prediction, Truth
 
 SPLITS = {"task": "cross_task", "website": "cross_website", "domain": "cross_domain"}
 """The samples' names of splits, with ours."""
@@ -133,8 +133,10 @@ class _Step:
         answer = self.answer if self._is_asked else None
         in_block = (self._target_blocks or {}).get(str(self.plan.get("ans_block")))
         return Truth(
-            key=StepKey(text(sample["annotation_id"]), text(sample["action_uid"])),
-            operation=Operation(text(sample.get("operation")), text(sample.get("value"))),
+            text(sample["annotation_id"]),
+            text(sample["action_uid"]),
+            op=text(sample.get("operation")),
+            value=text(sample.get("value")),
             positives=frozenset(ids),
             boxes=page if answer is None else boxes(answer.get("bbox") or in_block),
             website=text(sample.get("website")),
@@ -146,10 +148,10 @@ class _Step:
 
     def prediction(self, truth: Truth) -> Prediction:
         if not self.plan:
-            return Prediction(truth.key, (), None, "", "", failure="no_plan", detail="no plan of this step", ran=False)
+            return Prediction(*truth.key, None, "", "", failure="no_plan", detail="no plan of this step", ran=False)
         op, value = text(self.plan.get("gpt_action")), text(self.plan.get("gpt_value"))
         if not self.is_grounded:
-            return Prediction(truth.key, (), None, op, value)
+            return Prediction(*truth.key, None, op, value)
         at = place(self.answer) if self._is_asked and self.answer is not None else Place()
         given = self.sample.get("bbox")
         notes = {
@@ -160,15 +162,14 @@ class _Step:
             "empty_output": int(at.is_empty),
         }
         return Prediction(
-            key=truth.key,
-            groups=(),
+            *truth.key,
             element_id=None,
             op=op,
             value=value,
             failure=at.failure,
             detail=at.detail,
             point=at.point,
-            notes=tuple(sorted((name, n) for name, n in notes.items() if n)),
+            notes={name: n for name, n in sorted(notes.items()) if n},
             reachable=self._is_asked,
         )
 

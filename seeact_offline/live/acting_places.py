@@ -19,7 +19,7 @@ import numpy as np
 
 from seeact_offline.agents.screens import Size
 from seeact_offline.dataset import TEST_SPLITS, canonical_split
-from seeact_offline.dataset.drawing import draw_tasks
+from seeact_offline.dataset.split import draw_tasks
 from seeact_offline.files.extras import install_command
 from seeact_offline.live.pages import LiveSession
 from seeact_offline.recorder.origins import ANYWHERE, Origin, served

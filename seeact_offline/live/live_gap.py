@@ -20,6 +20,7 @@ from seeact_offline.records import InputError
 from seeact_offline.scoring.inference import mcnemar_p
 from seeact_offline.scoring.paper_tables import paper_table
 from seeact_offline.scoring.protocols import PROTOCOLS
+from seeact_offline.scoring.run_figures import OFFLINE, Figure, share_of_tasks
 from seeact_offline.scoring.step_scores import StepRow
 from seeact_offline.scoring.waterfall import BY_EYE, CAUSES, NO_ROW, SUCCESS
 from seeact_offline.tables import methods
@@ -32,9 +33,9 @@ from seeact_offline.tables.document import (
     figure_cells,
     figure_columns,
     interval_of,
+    values_table,
 )
 from seeact_offline.tables.table_input import (
-    Figure,
     TableInput,
     TableRun,
     find_runs,
@@ -46,7 +47,6 @@ from seeact_offline.tables.table_input import (
 TITLE = "Table 4: The same tasks offline and live"
 FIGURES = {"offline0": "Offline 0", "offline1": "Offline 1", "live": "Live", "reached": "Ever reached"}
 """The figures of a pair, with their titles."""
-OFFLINE = ("offline0", "offline1")
 NO_REPRODUCTION = (
     "No reproduction of the paper's online figures, which are a person's judgement on live websites: the bundled ones are small, and"
     " success there is the state of a page."
@@ -126,7 +126,7 @@ class Pair:
         return {task for task in self.tasks if getattr(episodes[task], field) and not episodes[task].n_helped}
 
     def figure(self, name: str) -> Figure:
-        return methods.share_of_tasks(len(self.done(name)) / len(self.tasks), len(self.tasks))
+        return share_of_tasks(len(self.done(name)) / len(self.tasks), len(self.tasks))
 
     def discordant(self, name: str) -> tuple[int, int, float]:
         """Tasks done live alone, tasks done by this offline figure alone, and McNemar's exact p."""
@@ -336,7 +336,7 @@ def _values(pairs: Sequence[Pair], provenance: Provenance) -> Table:
             live, offline, p = pair.discordant(name)
             line |= {f"live_not_{name}": live, f"{name}_not_live": offline, f"p_{name}": p}
         lines.append(line | provenance.columns(pair.sources))
-    return Table(header=list(lines[0]), rows=[list(line.values()) for line in lines])
+    return values_table(lines)
 
 
 def _numbers(pair: Pair, provenance: Provenance) -> str:

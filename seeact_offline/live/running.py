@@ -77,8 +77,7 @@ from seeact_offline.runs.folder import Made, Manifest, RunFolder
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
 from seeact_offline.runs.opening import safe_name
 from seeact_offline.runs.paid_folder import PaidFolder, paid_folder
-from seeact_offline.runs.ranking import live_scores
-from seeact_offline.runs.strategy_opening import open_strategy, without_ignored
+from seeact_offline.runs.strategy_opening import live_scores, open_strategy, without_ignored
 from seeact_offline.runs.watch import Watch
 from seeact_offline.sample import FONTS
 from seeact_offline.trajectories import Trajectory, TrajectoryStep, Verdict

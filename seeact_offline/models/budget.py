@@ -211,7 +211,7 @@ def priced(usage: Usage, price: Price | None) -> Usage:
     """The usage with its cost, where it counts tokens and reports none."""
     if price is None or usage.cost_usd or usage.unreported or not (usage.prompt_tokens or usage.completion_tokens):
         return usage
-    return replace(usage, cost_usd=price.of(usage.prompt_tokens, usage.completion_tokens))
+    return msgspec.structs.replace(usage, cost_usd=price.of(usage.prompt_tokens, usage.completion_tokens))
 
 
 class _Entry(msgspec.Struct, omit_defaults=True):
@@ -414,24 +414,26 @@ class Budget:
         """Notes an outcome. Returns its usage with its cost, all that was reserved where nobody knows."""
         usage = self._usage(reserved, outcome)
         self._ledger.settle(reserved, usage)
-        return usage if usage.cost_usd is not None else replace(usage, cost_usd=reserved.most or outcome.usage.cost_usd)
+        if usage.cost_usd is not None:
+            return usage
+        return msgspec.structs.replace(usage, cost_usd=reserved.most or outcome.usage.cost_usd)
 
     def _usage(self, reserved: _Entry, outcome: Completion | Failure | CallError) -> Usage:
         """The outcome's usage with its cost, None where nobody knows. A text without token counts is charged by our own
         count, which is never too low; one whose server says that it used nothing, as it was reserved."""
         usage, price, most = outcome.usage, self._terms.price, reserved.most
         if not isinstance(outcome, Completion | CallError) and outcome.unbilled:
-            return replace(usage, cost_usd=usage.cost_usd or 0.0)
+            return msgspec.structs.replace(usage, cost_usd=usage.cost_usd or 0.0)
         if isinstance(outcome, CallError) and not usage.calls:
-            return replace(usage, cost_usd=None)
+            return msgspec.structs.replace(usage, cost_usd=None)
         with_cost = priced(usage, price)
         if price is None or with_cost.cost_usd or with_cost is not usage:
             return with_cost
         if isinstance(outcome, Completion) and not usage.unreported:
             cost = self._bills.own_cost(reserved.load._replace(reply=text_tokens(outcome.text)))
-            return replace(usage, cost_usd=min(cost, most) if self.is_limited else cost)
+            return msgspec.structs.replace(usage, cost_usd=min(cost, most) if self.is_limited else cost)
         least = price.of(usage.prompt_tokens, usage.completion_tokens)
-        return replace(usage, cost_usd=least if least > most else None)
+        return msgspec.structs.replace(usage, cost_usd=least if least > most else None)
 
     async def _reserve(self, load: Load) -> _Entry:
         """Waits until the most that a call may cost can be spent. Raises OutOfBudget where it never will."""

@@ -28,8 +28,7 @@ from seeact_offline.models.hf_loading import (
 )
 from seeact_offline.models.provider import ModelOptions, Provider
 from seeact_offline.models.tokens import ImageRule
-from seeact_offline.pages.resizing import MOST_STRETCHED, smart_resize
-from seeact_offline.pages.screenshots import open_picture
+from seeact_offline.pages.screenshots import MOST_STRETCHED, open_picture, smart_resize
 from seeact_offline.records import CallRecord, Completion, Message, Model, ModelSpecError, Request
 
 

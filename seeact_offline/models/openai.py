@@ -20,6 +20,8 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import msgspec
+
 from seeact_offline.files.redaction import redact
 from seeact_offline.models import failures
 from seeact_offline.models.address import KEY_VARIABLE, NO_KEY, Server, address_of, azure_key, find_server, variable
@@ -335,14 +337,14 @@ class OpenAIModel(ServerModel):
         tokens, price = reported.tokens or Tokens(0, 0, 0), self._options.price
         usage = Usage(1, tokens.prompt, tokens.completion, tokens.images, reported.cost)
         if not tokens.prompt or (has_text and not tokens.completion):
-            return replace(usage, cost_usd=reported.cost or None, unreported=1)
+            return msgspec.structs.replace(usage, cost_usd=reported.cost or None, unreported=1)
         if price is None:
             return usage
         own = price.in_tier(reported.tier)
         if own is None:
             self._unpriced_tier = reported.tier
         cost = (own or price).of(tokens.prompt, tokens.completion) * (1.0 if own else DEAREST_TIER)
-        return replace(usage, cost_usd=max(cost, reported.cost or 0.0))
+        return msgspec.structs.replace(usage, cost_usd=max(cost, reported.cost or 0.0))
 
     def _opened(self) -> AsyncOpenAI:
         """The client, made on first use: it belongs to the running loop."""

@@ -17,6 +17,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+import msgspec
+
 from seeact_offline.files.store import Store, texts_with
 from seeact_offline.records import CallError, CallRecord, Completion, Request, Usage
 
@@ -78,7 +80,8 @@ class ReplyStore:
     def put(self, key: str, reply: CachedReply) -> None:
         """Raises InputError when the file breaks."""
         saved = asdict(replace(reply, run=self.run, made="", call=None))
-        self._store.put(key, json.dumps({k: v for k, v in saved.items() if v or k == "text"}), self._model)
+        saved = {name: value for name, value in saved.items() if value or name == "text"}
+        self._store.put(key, json.dumps(saved, default=msgspec.structs.asdict), self._model)
 
     async def get_or_ask(self, key: str, ask: Callable[[], Awaitable[CachedReply]]) -> CachedReply:
         """The kept reply, or else what `ask` gives, which is then kept. Waits for another program that is asking for
@@ -164,7 +167,7 @@ class ReplyCache:
         reused = asked in self.counted
         self.counted.add(asked)
         from_store = None if kept.run == self._store.run else kept.made
-        call = replace(
+        call = msgspec.structs.replace(
             call, asked=asked, reused=reused, from_store=from_store, usage=kept.usage, finish_reason=kept.finish_reason
         )
         usage = Usage() if reused else kept.usage

@@ -25,6 +25,8 @@ from math import inf
 from random import Random
 from typing import Literal, TypeVar, cast
 
+import msgspec
+
 from seeact_offline.models.failures import Failure
 from seeact_offline.records import CallError, CallRecord, Completion, ModelStopped, Usage
 
@@ -165,7 +167,9 @@ class Retrier:
                 if not isinstance(outcome, Completion):
                     return outcome
                 seconds = time.monotonic() - call.began
-                record = replace(outcome.call or CallRecord(), attempts=call.failures.total() + 1, seconds=seconds)
+                record = msgspec.structs.replace(
+                    outcome.call or CallRecord(), attempts=call.failures.total() + 1, seconds=seconds
+                )
                 return cast("T", replace(outcome, usage=call.usage, call=record))
             call.failures[outcome.name] += 1
             pause = self._pause(call, outcome)

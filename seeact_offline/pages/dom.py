@@ -1,13 +1,14 @@
 """Parse a page once, then describe any of its elements in time linear in what is described.
 
-The rules are MindAct's (Mind2Web's released code, commit 1b7c323, `src/data_utils/dom_utils.py`), reproduced to the byte:
-which nodes around a set of candidates are kept (`_Pruned`), how attributes become words (`_attribute_words`), how
-the kept nodes are written (`_Pruned.pieces`, `_finish`). Upstream copies the whole tree for every description; here the tree
-is flattened to arrays once, and a description touches only the nodes that it keeps.
+The rules are MindAct's (Mind2Web's released code, commit 1b7c323, `src/data_utils/dom_utils.py`), reproduced to the
+byte: which nodes around a set of candidates are kept (`_Pruned`), how attributes become words (`_attribute_words`), how
+the kept nodes are written (`_Pruned.pieces`, `_finish`). Upstream copies the whole tree for every description; here the
+tree is flattened to arrays once, and a description touches only the nodes that it keeps.
 
-Where upstream is undefined (it raises, or prints markup that is no element) this module decides:
-comments, processing instructions and namespaces are dropped when parsing, elements in a `<text>` node are not looked at, and
-a candidate must be an element, never a `<text>` node. Nodes that share an id are kept, numbered and listed together, as upstream does.
+Where upstream is undefined (it raises, or prints markup that is no element) this module decides: comments, processing
+instructions and namespaces are dropped when parsing, elements in a `<text>` node are not looked at, and a candidate
+must be an element, never a `<text>` node. Nodes that share an id are kept, numbered and listed together, as upstream
+does.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ Style = Literal["brackets", "parentheses"]
 
 ID = "backend_node_id"
 TEXT = "text"
+# MindAct's numbers: other ones give other texts than those that the published ranker was trained on
 MAX_DEPTH = 5
 """Descendants are kept this many levels below the candidate's children."""
 MAX_DESCENDANTS = 50
@@ -108,13 +110,21 @@ class Page:
 
     def __init__(self, cleaned_html: str) -> None:
         """Raises RowError: `bad_html` when the text is not well-formed XML, `page_too_large` beyond a limit."""
-        self._elements = _elements(_parse(cleaned_html))
+        root = _parse(cleaned_html)
+        # what is inside a `<text>` node is not looked at
+        for text in list(root.iter("{*}" + TEXT)):
+            del text[:]
+        self._elements = list(root.iter())
         self._tags = [str(element.tag).rpartition("}")[2] for element in self._elements]
         self._ids = [element.get(ID, "") for element in self._elements]
+        number: dict[etree._Element | None, int] = {element: node for node, element in enumerate(self._elements)}
         # -1 for the root
-        self._parents = _parents(self._elements)
+        self._parents = [number.get(element.getparent(), -1) for element in self._elements]
         # one past the last node of the subtree
-        self._ends = _ends(self._parents)
+        self._ends = list(range(1, len(self._elements) + 1))
+        for node in range(len(self._elements) - 1, 0, -1):
+            if self._ends[self._parents[node]] < self._ends[node]:
+                self._ends[self._parents[node]] = self._ends[node]
         # these four are filled when a node is first asked for: most nodes of a page are never written
         self._children: dict[int, list[int]] = {}
         self._texts: dict[int, list[int]] = {}
@@ -137,7 +147,8 @@ class Page:
         return self._node(backend_node_id)
 
     def span(self, backend_node_id: str) -> tuple[int, int]:
-        """Places in document order: its own, and one past the last node inside it. Raises RowError `missing_candidate`."""
+        """Places in document order: its own, and one past the last node inside it. Raises RowError
+        `missing_candidate`."""
         node = self._node(backend_node_id)
         return node, self._ends[node]
 
@@ -172,7 +183,8 @@ class Page:
                 yield node, " ".join(str(value) for name, value in element.items() if name in wanted)
 
     def describe_group(self, backend_node_ids: Iterable[str], style: Style = "brackets") -> GroupText:
-        """The page pruned around these candidates and the candidates' own texts. Raises RowError `missing_candidate`."""
+        """The page pruned around these candidates and the candidates' own texts. Raises RowError
+        `missing_candidate`."""
         pruned = _Pruned(self, [self._node(i) for i in backend_node_ids])
         pieces, spans = pruned.pieces(style)
         choices = tuple(
@@ -212,7 +224,8 @@ class Page:
         return first, {key: nodes for key, nodes in twins.items() if len(nodes) > 1 or not key}
 
     def check_describable(self, backend_node_ids: Iterable[str]) -> None:
-        """Raises RowError `page_too_large` when all these candidates together take more than MAX_DESCRIBED nodes to describe.
+        """Raises RowError `page_too_large` when all these candidates together take more than MAX_DESCRIBED nodes to
+        describe.
 
         Each is written with its ancestors, all their text nodes, and whatever shares an id with one of these.
         """
@@ -332,7 +345,8 @@ class _Pruned:
         return connected
 
     def _splice(self) -> tuple[set[int], dict[int, int]]:
-        """Finds the nodes that give their place to their children, and the number of children left to each other node."""
+        """Finds the nodes that give their place to their children, and the number of children left to each other
+        node."""
         page = self._page
         n_children = dict.fromkeys(self._order, 0)
         has_text: set[int] = set()
@@ -362,7 +376,7 @@ class _Pruned:
         """
         page, out = self._page, _Pieces(style)
         numbers: dict[str, int] = {}
-        spans: list[tuple[int, int, int]] = []
+        starts: list[tuple[int, int]] = []
         # the written parent of what is left out
         bereft = None if without is None else page._parents[without]
         while bereft in self._spliced:
@@ -377,11 +391,11 @@ class _Pruned:
             number = None
             if page._tags[node] != TEXT and page._ids[node] in self._candidate_ids:
                 number = numbers.setdefault(page._ids[node], len(numbers))
-                spans.append((node, out.length, 0))
+                starts.append((node, len(out.parts)))
             is_empty = self._n_children[node] - (node == bereft) == 0
             out.open(page, node, number, is_empty)
         out.close_before(len(page))
-        return out.parts, [(node, begin, out.closed_at[node]) for node, begin, _ in spans]
+        return out.parts, [(node, begin, out.closed_at[node]) for node, begin in starts]
 
 
 class _Open(NamedTuple):
@@ -405,35 +419,25 @@ class _Pieces:
         self._open: list[_Open] = []
         self._parentheses = style == "parentheses"
 
-    @property
-    def length(self) -> int:
-        return len(self.parts)
-
     def close_before(self, node: int) -> None:
         while self._open and self._open[-1].end <= node:
-            _, closing, tag, tail = self._open.pop()
+            _, closed, tag, tail = self._open.pop()
             self.parts += (tag, tail)
-            self.closed_at[closing] = len(self.parts)
+            self.closed_at[closed] = len(self.parts)
 
     def open(self, page: Page, node: int, number: int | None, is_empty: bool) -> None:
         words, text, tail, _ = page._content_of(node)
-        end = page._ends[node]
         is_text = page._tags[node] == TEXT
-        if is_text and not words:
-            self._push(text, _Open(end, node, "", tail))
-            return
         closes_itself = is_empty and not text and not is_text
-        tag = words if is_text else _opening_tag(page._tags[node], number, words, closes_itself)
-        if self._parentheses:
+        opening = words if is_text else _opening_tag(page._tags[node], number, words, closes_itself)
+        # a text node without attributes has no tag
+        closing = f"</{page._tags[node]}>" if opening and not closes_itself else ""
+        if opening and self._parentheses:
             # as upstream, a tag whose last attribute word ends in a slash counts as closing itself
-            head = "(" + (tag[1:-2] + "$/$" if tag.endswith("/>") else tag[1:-1])
-            self._push(head + text, _Open(end, node, "" if closes_itself else ")", tail))
-        else:
-            self._push(tag + text, _Open(end, node, "" if closes_itself else f"</{page._tags[node]}>", tail))
-
-    def _push(self, opening: str, entry: _Open) -> None:
-        self.parts.append(opening)
-        self._open.append(entry)
+            opening = "(" + (opening[1:-2] + "$/$" if opening.endswith("/>") else opening[1:-1])
+            closing = closing and ")"
+        self.parts.append(opening + text)
+        self._open.append(_Open(page._ends[node], node, closing, tail))
 
 
 def _parse(cleaned_html: str) -> etree._Element:
@@ -462,30 +466,8 @@ def _parse(cleaned_html: str) -> etree._Element:
     return root
 
 
-def _too_large(found: str, limit: int) -> RowError:
-    return RowError("page_too_large", f"cleaned_html has {found}, expected {limit:,} at most")
-
-
-def _elements(root: etree._Element) -> list[etree._Element]:
-    """All elements in document order, without those inside a `<text>` node."""
-    for text in list(root.iter("{*}" + TEXT)):
-        if len(text):
-            del text[:]
-    return list(root.iter())
-
-
-def _parents(elements: Sequence[etree._Element]) -> list[int]:
-    number: dict[etree._Element | None, int] = {element: node for node, element in enumerate(elements)}
-    number[None] = -1
-    return [number[element.getparent()] for element in elements]
-
-
-def _ends(parents: Sequence[int]) -> list[int]:
-    ends = list(range(1, len(parents) + 1))
-    for node in range(len(parents) - 1, 0, -1):
-        if ends[parents[node]] < ends[node]:
-            ends[parents[node]] = ends[node]
-    return ends
+def _too_large(excess: str, limit: int) -> RowError:
+    return RowError("page_too_large", f"cleaned_html has {excess}, expected {limit:,} at most")
 
 
 def _content(element: etree._Element, tag: str, is_root: bool) -> _Content:
@@ -505,8 +487,8 @@ def _content(element: etree._Element, tag: str, is_root: bool) -> _Content:
 def _text_tag(element: etree._Element) -> str:
     """The opening tag of a text node that has attributes (`<text role= x title= y z>`), else empty.
 
-    Upstream turns attributes into words for elements only and takes out only text tags without any. So of these the names
-    and whole values are written, and each quote is a space.
+    Upstream turns attributes into words for elements only and takes out only text tags without any. So of these the
+    names and whole values are written, and each quote is a space.
     """
     named = [(str(name), str(value)) for name, value in element.items() if name != ID]
     if not named:
@@ -540,7 +522,8 @@ def _escape_value(value: str) -> str:
 
 
 def _opening_tag(tag: str, number: int | None, words: str, closes_itself: bool) -> str:
-    """`<tag id=N words>`. Upstream writes `id="N" meta="words"`, turns quotes into spaces and takes the names out again."""
+    """`<tag id=N words>`. Upstream writes `id="N" meta="words"`, turns quotes into spaces and takes the names out
+    again."""
     end = "/>" if closes_itself else ">"
     if "=" in words:
         head = f"<{tag}" + (f" id= {number} " if number is not None else "") + f" meta= {words} {end}"

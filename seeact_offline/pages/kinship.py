@@ -1,4 +1,5 @@
-"""Finds the elements of a page that are like the right one, so that wrong picks can be told apart: see `records.Kinship`."""
+"""Finds the elements of a page that are like the right one, so that wrong picks can be told apart: see
+`records.Kinship`."""
 
 from __future__ import annotations
 
@@ -20,12 +21,12 @@ SPOKEN = frozenset({"alt", "aria_label", "aria-label", "placeholder", "title", "
 def find_kin(
     page: Page, candidates: Sequence[Candidate], size: tuple[int, int] | None
 ) -> dict[Kinship, frozenset[str]]:
-    """Kinship -> ids of the candidates that are not positives and stand so to one; for `clicks_target` the positives but the
-    first count among the others. `size`: of the picture, in pixels."""
+    """Kinship -> ids of the candidates that are not positives and stand so to one; for `clicks_target` the positives
+    but the first count among the others. `size`: of the picture, in pixels."""
     positives = [c for c in candidates if c.is_positive]
     others = [c for c in candidates if not c.is_positive]
     near = page.relatives(c.backend_node_id for c in positives)
-    found: dict[Kinship, Iterable[Candidate]] = {
+    kin: dict[Kinship, Iterable[Candidate]] = {
         "same_text": _same_text(page, positives, others),
         "neighbour": (c for c in others if c.backend_node_id in near),
         "overlapping": (),
@@ -33,25 +34,26 @@ def find_kin(
         "clicks_target": (),
     }
     if placed := [c for c in others if c.box is not None]:
-        found |= _touching(placed, [c.box for c in positives if c.box is not None])
+        kin |= _touching(placed, [c.box for c in positives if c.box is not None])
     if size and positives and (first := positives[0].box):
         clicked = ClickedBox(first, size)
-        found["clicks_target"] = (c for c in (*positives[1:], *placed) if c.box and clicked.holds(*c.box.center))
-    return {kinship: frozenset(c.backend_node_id for c in ones) for kinship, ones in found.items()}
+        kin["clicks_target"] = (c for c in (*positives[1:], *placed) if c.box and clicked.holds(*c.box.center))
+    return {kinship: frozenset(c.backend_node_id for c in ones) for kinship, ones in kin.items()}
 
 
 def _same_text(page: Page, positives: Sequence[Candidate], others: Sequence[Candidate]) -> Iterator[Candidate]:
-    """The others that read like a positive: the first WORDS words in each, else those of labels in it, in lower case."""
-    said = [_Words(page.texts()), _Words(page.values(SPOKEN))]
+    """The others that read like a positive: the first WORDS words in each, else those of labels in it, in lower
+    case."""
+    sources = [_Words(page.texts()), _Words(page.values(SPOKEN))]
     spans = (page.span(c.backend_node_id) for c in positives)
-    wanted = {next((words for one in said if (words := one.between(*span))), ()) for span in spans} - {()}
+    wanted = {next((words for source in sources if (words := source.between(*span))), ()) for span in spans} - {()}
     starts = {words[0] for words in wanted}
     for candidate in others if wanted else ():
         begin, end = page.span(candidate.backend_node_id)
-        for one in said:
-            if first := one.first(begin, end):
+        for source in sources:
+            if first := source.first(begin, end):
                 # most differ in their first word
-                if first in starts and one.between(begin, end) in wanted:
+                if first in starts and source.between(begin, end) in wanted:
                     yield candidate
                 break
 

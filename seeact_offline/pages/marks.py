@@ -1,14 +1,15 @@
 """Marks on a picture: a red box around each element and a label beside it. `docs/asking.md` says the same for people.
 
-Boxes are drawn by the supervision library, labels by Pillow. Labels stand at a corner of their box as in SeeAct's released code
-(src/offline_experiments/screenshot_generation/image_annotation.py at bcbbdc1), or are kept clear of each other (`MarkPlace`).
+Boxes are drawn by the supervision library, labels by Pillow. Labels stand at a corner of their box as in SeeAct's
+released code (src/offline_experiments/screenshot_generation/image_annotation.py at bcbbdc1), or are kept clear of each
+other (`MarkPlace`).
 
-Coordinates are whole pixels of the picture that is drawn on. A label that is kept clear lies on one of its box's *rails*,
-lines along which it slides beside or inside the box (`_rails`). Labels are placed one after the other in the order given.
-Each takes the place nearest to its anchor on the first rail that has one clear of the labels before it and of the boxes of
-other elements (boxes around its own do not count); in the absence of such a place, on the first rail that has one clear of
-labels; where none has, the place of all that covers the least of the labels before it. A box that is smaller than two labels
-is kept clear too.
+Coordinates are whole pixels of the picture that is drawn on. A label that is kept clear lies on one of its box's
+*rails*, lines along which it slides beside or inside the box (`_rails`). Labels are placed one after the other in the
+order given. Each takes the place nearest to its anchor on the first rail that has one clear of the labels before it and
+of the boxes of other elements (boxes around its own do not count); in the absence of such a place, on the first rail
+that has one clear of labels; where none has, the place of all that covers the least of the labels before it. A box that
+is smaller than two labels is kept clear too.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ MarkPosition = Literal["bottom-left", "bottom-center", "bottom-right", "top-left
 MARK_POSITIONS: tuple[MarkPosition, ...] = get_args(MarkPosition)
 MarkPlace = Literal["corner", "clear", "outside"]
 MARK_PLACES: tuple[MarkPlace, ...] = get_args(MarkPlace)
-"""corner: at the named corner as released, whatever it covers; clear: there unless it would cover another label or hide its
-own element; outside: beside the element as long as there is room."""
+"""corner: at the named corner as released, whatever it covers; clear: there unless it would cover another label or hide
+its own element; outside: beside the element as long as there is room."""
 
 NO_MARK = "NA"
 """The answer for "no marked element", and so never a label."""
@@ -45,6 +46,7 @@ RED = (255, 64, 64)
 """Colour of the release."""
 LINE = 2
 """Thickness of a box as supervision counts it: OpenCV's lines of 2 are 3 px wide, one on either side of the edge."""
+# stands out on dark pages, where the released red and black do not
 OUTLINE = "white"
 REACH = 1
 """Pixels by which a box's line lies outside the box, and as many inside of the edge pixel."""
@@ -63,7 +65,8 @@ def _option(name: str, purpose: str, choices: Sequence[str] = (), *, is_drawn: b
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
-    """Describes how elements are marked. Each field is an option of the grounding `annotation`, under the name in its metadata."""
+    """Describes how elements are marked. Each field is an option of the grounding `annotation`, under the name in its
+    metadata."""
 
     kind: MarkKind = field(default="number", metadata=_option("marks", "kind of label", MARK_KINDS, is_drawn=False))
     position: MarkPosition = field(
@@ -92,14 +95,14 @@ class Marks:
     @property
     def identity(self) -> dict[str, object]:
         """Options that a run records. Those that came after the first three are left out at their defaults."""
-        known = {each.metadata["option"]: (getattr(self, each.name), each.default) for each in fields(self)}
-        first = list(known)[:3]
-        return {name: value for name, (value, default) in known.items() if name in first or value != default}
+        options = {each.metadata["option"]: (getattr(self, each.name), each.default) for each in fields(self)}
+        first = list(options)[:3]
+        return {name: value for name, (value, default) in options.items() if name in first or value != default}
 
     @property
     def drawing(self) -> tuple[object, ...]:
-        """Values that decide the picture, but for the labels. Those after the released three count together, and only if one is not its default:
-        so a field that is added leaves the keys of the pictures without it as they are."""
+        """Values that decide the picture, but for the labels. Those after the released three count together, and only
+        if one is not its default: so a field that is added leaves the keys of the pictures without it as they are."""
         drawn = [each for each in fields(self) if each.metadata["is_drawn"]]
         values = tuple(getattr(self, each.name) for each in drawn)
         return values[:3] if values[3:] == tuple(each.default for each in drawn[3:]) else values
@@ -168,7 +171,8 @@ _LABELS: dict[MarkKind, tuple[str, ...]] = {"letter": _LETTERS, "double-letter":
 
 
 def mark_capacity(kind: MarkKind) -> int | None:
-    """Number of elements of one picture that can be told apart: 26 letters, 675 pairs (all but NA); None: any number."""
+    """Number of elements of one picture that can be told apart: 26 letters, 675 pairs (all but NA); None: any
+    number."""
     return None if kind == "number" else len(_LABELS[kind])
 
 
@@ -231,15 +235,18 @@ class Placement:
     """Places of the labels."""
 
     spots: tuple[Rect, ...]
-    """One a box, in their order; without width for a label that is not drawn. Parts outside the picture are not seen."""
+    """One a box, in their order; without width for a label that is not drawn. Parts outside the picture are not
+    seen."""
     n_off_position: int = 0
-    """Number of labels that stand elsewhere than asked, as they would cover another label or hide their element there."""
+    """Number of labels that stand elsewhere than asked, as they would cover another label or hide their element
+    there."""
 
 
 def place_labels(boxes: Sequence[Rect], sizes: Sequence[Size], picture: tuple[int, int], marks: Marks) -> Placement:
     """Places the labels as `marks` says.
 
-    As released some may leave the picture. Where they are kept clear all lie inside it, and those of boxes outside are not drawn.
+    As released some may leave the picture. Where they are kept clear all lie inside it, and those of boxes outside are
+    not drawn.
     """
     if marks.place == "corner":
         return Placement(tuple(_released(box, size, marks.position) for box, size in zip(boxes, sizes, strict=True)))
@@ -263,10 +270,11 @@ def _released(box: Rect, size: Size, position: MarkPosition) -> Rect:
 def place_outside(
     boxes: Sequence[Rect], sizes: Sequence[Size], picture: tuple[int, int], position: MarkPosition
 ) -> Placement:
-    """No label covers its own box as long as there is room beside or near it; else it goes where `place_clear` would put it.
+    """No label covers its own box as long as there is room beside or near it; else it goes where `place_clear` would
+    put it.
 
-    A label takes the place nearest to its corner on the first line outside that has one clear of the labels before it and of
-    other boxes, but for those around its own; where there is none, of the labels.
+    A label takes the place nearest to its corner on the first line outside that has one clear of the labels before it
+    and of other boxes, but for those around its own; where there is none, of the labels.
     """
     spots: list[Rect] = []
     moved = 0
@@ -283,12 +291,13 @@ def place_outside(
 def place_clear(
     boxes: Sequence[Rect], sizes: Sequence[Size], picture: tuple[int, int], position: MarkPosition
 ) -> Placement:
-    """A label stands at the named corner of its box, and leaves it only where it would cover another label or hide its element.
+    """A label stands at the named corner of its box, and leaves it only where it would cover another label or hide its
+    element.
 
-    It stands outside along the edge, as released, where that is free of labels; of those that would cover each other there the
-    first stays. The others go to another side of the same corner, unless that covers a small element. Those for which no side
-    is free are placed last, each on the first line of its box with room for it: clear of all labels, and of other boxes where
-    that can be.
+    It stands outside along the edge, as released, where that is free of labels; of those that would cover each other
+    there the first stays. The others go to another side of the same corner, unless that covers a small element. Those
+    for which no side is free are placed last, each on the first line of its box with room for it: clear of all labels,
+    and of other boxes where that can be.
     """
     spots: dict[int, Rect] = {}
     sides = [_at_corner(box, size, picture, position) for box, size in zip(boxes, sizes, strict=True)]
@@ -316,8 +325,8 @@ def _small(box: Rect, size: Size) -> list[Rect]:
 def _at_corner(box: Rect, size: Size, picture: tuple[int, int], position: MarkPosition) -> list[Rect]:
     """The label on each side of the named corner, best first; what leaves the picture is moved into it.
 
-    Outside along the edge, flush with the box; inside; outside beside the box; outside over the corner. At the middle of an
-    edge there is but outside and inside, in the middle of the box one place.
+    Outside along the edge, flush with the box; inside; outside beside the box; outside over the corner. At the middle
+    of an edge there is but outside and inside, in the middle of the box one place.
     """
     lines = _Lines(box, size, picture, position)
     if position == "center":
@@ -332,7 +341,8 @@ def _at_corner(box: Rect, size: Size, picture: tuple[int, int], position: MarkPo
 
 
 def _place(rails: Sequence[_Rail], box: Rect, size: Size, placed: Sequence[Rect], foreign: Sequence[Rect]) -> Rect:
-    """The first free place; where there is none, the one that covers the least of a small box, then of the labels before it."""
+    """The first free place; where there is none, the one that covers the least of a small box, then of the labels
+    before it."""
     labels, own = [_grown(other, GAP) for other in placed], _small(box, size)
     for obstacles in ([*labels, *foreign], labels, placed):
         for rail in rails:
@@ -373,7 +383,8 @@ def _rails(box: Rect, size: Size, picture: tuple[int, int], position: MarkPositi
 
 
 def _outer_rails(box: Rect, size: Size, picture: tuple[int, int], position: MarkPosition) -> list[_Rail]:
-    """The lines outside of the box: along its four sides, that of the position first, then in steps of a label's height."""
+    """The lines outside of the box: along its four sides, that of the position first, then in steps of a label's
+    height."""
     lines = _Lines(box, size, picture, position)
     edge, opposite = ("top", "bottom") if position.startswith("top") else ("bottom", "top")
     return [lines.outside(side, k) for k in range(AWAY + 1) for side in (edge, opposite, "right", "left")]
@@ -440,8 +451,8 @@ def label_size(label: str, marks: Marks) -> Size:
 def draw_marks(
     image: Image.Image, boxes: Sequence[Rect], labels: Sequence[str], spots: Sequence[Rect], marks: Marks
 ) -> Image.Image:
-    """A marked copy of an RGB picture. All boxes are drawn before any label, so that no line crosses a label. Nothing is seen
-    of what lies outside the picture."""
+    """A marked copy of an RGB picture. All boxes are drawn before any label, so that no line crosses a label. Nothing
+    is seen of what lies outside the picture."""
     from PIL import ImageDraw
 
     if marks.outline:

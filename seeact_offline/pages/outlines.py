@@ -37,8 +37,8 @@ class Outline:
 
 
 def draw_outlines(image: Image.Image, outlines: Sequence[Outline]) -> Image.Image:
-    """A copy of the RGB picture of the page: positives green, others that are offered red, the rest blue, and their ranks
-    beside those that have one. What lies outside the picture is left out."""
+    """A copy of the RGB picture of the page: positives green, others that are offered red, the rest blue, and their
+    ranks beside those that have one. What lies outside the picture is left out."""
     from PIL import ImageDraw
 
     drawn = image.copy()
@@ -72,7 +72,7 @@ def _write_ranks(pen: ImageDraw.ImageDraw, seen: Sequence[tuple[Outline, Rect]],
     from PIL import ImageFont
 
     font = ImageFont.load_default(_RANKS.text_size)
-    ranked = sorted((rank, rect, one.colour) for one, rect in seen if (rank := one.rank) is not None)
+    ranked = sorted((rank, rect, outline.colour) for outline, rect in seen if (rank := outline.rank) is not None)
     sizes = [label_size(str(rank), _RANKS) for rank, _, _ in ranked]
     spots = place_clear([rect for _, rect, _ in ranked], sizes, size, "top-left").spots
     for (rank, _, colour), spot in zip(ranked, spots, strict=True):

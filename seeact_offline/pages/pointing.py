@@ -27,7 +27,8 @@ def shown_point(numbers: Sequence[float], coordinates: Coordinates, size: tuple[
 
 
 def is_everything(numbers: Sequence[float], extent: tuple[float, float]) -> bool:
-    """Tells whether a box is around the whole picture, and so points at nothing. `extent`: the numbers at its right and bottom edge."""
+    """Tells whether a box is around the whole picture, and so points at nothing. `extent`: the numbers at its right and
+    bottom edge."""
     edges = zip(numbers[2:], extent, strict=False)
     return len(numbers) == 4 and max(numbers[:2]) <= 0 and all(number >= 0.98 * edge for number, edge in edges)
 

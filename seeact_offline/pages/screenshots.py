@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 import os
 import threading
 import weakref
@@ -23,6 +24,8 @@ MARGIN = 1024
 """Page pixels shown above and below a group (SeeAct)."""
 KEPT_BYTES = 256_000_000
 """Most bytes of decoded pages in the whole process: a tall one in colours has 25 MB."""
+MOST_STRETCHED = 200
+"""Longest side over shortest, beyond which `smart_resize` refuses a picture."""
 
 
 class PixelCache:
@@ -39,8 +42,8 @@ class PixelCache:
     def used(self, page: PagePicture, n_bytes: int) -> None:
         """Others forget theirs where there is no room for both. A page that nobody holds any more counts nothing."""
         with self._lock:
-            known = {ref: size for ref, size in self._bytes.items() if ref() not in (None, page)}
-            self._bytes = OrderedDict(known | {weakref.ref(page): n_bytes})
+            others = {ref: size for ref, size in self._bytes.items() if ref() not in (None, page)}
+            self._bytes = OrderedDict(others | {weakref.ref(page): n_bytes})
             while len(self._bytes) > 1 and sum(self._bytes.values()) > self._budget:
                 oldest = self._bytes.popitem(last=False)[0]()
                 if oldest is not None:
@@ -101,8 +104,8 @@ class PagePicture:
         return len(self._screenshot.read()) / max(self.size[0] * self.size[1], 1)
 
     def check_whole(self) -> None:
-        """Raises RowError `bad_screenshot` for a file that is cut short, without decoding it: PNG by its checksums, JPEG by
-        its end mark, WebP by the length it states; other formats are decoded."""
+        """Raises RowError `bad_screenshot` for a file that is cut short, without decoding it: PNG by its checksums,
+        JPEG by its end mark, WebP by the length it states; other formats are decoded."""
         data = self._screenshot.read()
         try:
             if self.format == "PNG":
@@ -117,7 +120,8 @@ class PagePicture:
             raise _bad(error) from None
 
     def reduced(self, width: int) -> Image.Image:
-        """The RGB picture about `width` pixels across, cheap for formats that decode at a reduced size. Raises RowError."""
+        """The RGB picture about `width` pixels across, cheap for formats that decode at a reduced size. Raises
+        RowError."""
         from PIL import Image
 
         try:
@@ -138,7 +142,8 @@ class PagePicture:
             raise _bad(error) from None
 
     def crop(self, box: CropBox, max_side: int | None = None, size: tuple[int, int] | None = None) -> Crop:
-        """`max_side`: pixels that neither side of the crop as shown may exceed; None: shown as it is. `size`: its very size."""
+        """`max_side`: pixels that neither side of the crop as shown may exceed; None: shown as it is. `size`: its very
+        size."""
         return Crop(self, box, max_side, size)
 
 
@@ -196,7 +201,8 @@ class Crop:
 
 
 def open_picture(data: bytes) -> Image.Image:
-    """Opens an encoded picture, the only way of doing so; its pixels are not decoded yet. Raises OSError for other formats.
+    """Opens an encoded picture, the only way of doing so; its pixels are not decoded yet. Raises OSError for other
+    formats.
 
     Left to itself, Pillow tries all it knows, and starts Ghostscript on EPS.
     """
@@ -209,7 +215,8 @@ def open_picture(data: bytes) -> Image.Image:
 
 
 def encode(image: Image.Image, image_format: ImageFormat = PNG) -> bytes:
-    """The bytes of a file of this format; the same picture gives the same bytes. No side may exceed its `longest_side`."""
+    """The bytes of a file of this format; the same picture gives the same bytes. No side may exceed its
+    `longest_side`."""
     if image_format.quality is None:
         out = io.BytesIO()
         # level 1 halves the time of the default for some 10 % more bytes
@@ -226,6 +233,29 @@ def _in_rgb(image: Image.Image) -> Image.Image:
     return image if image.mode == "RGB" else image.convert("RGB")
 
 
+def smart_resize(width: int, height: int, factor: int, min_pixels: int, max_pixels: int) -> tuple[int, int]:
+    """The size to which Qwen2-VL's processor scales a picture: both sides multiples of `factor`, at most `max_pixels`
+    in all.
+
+    Raises ValueError for a picture over 200 times as long as wide. Source: QwenLM/Qwen3-VL 9658872, qwen-vl-utils.
+
+    >>> smart_resize(1280, 800, factor=28, min_pixels=3_136, max_pixels=12_845_056)
+    (1288, 812)
+    >>> smart_resize(1280, 5000, factor=28, min_pixels=3_136, max_pixels=1_003_520)
+    (504, 1960)
+    """
+    if max(width, height) > MOST_STRETCHED * min(width, height):
+        raise ValueError(f"expected a picture at most {MOST_STRETCHED} times as long as wide, got {width} x {height}")
+    new = [max(factor, factor * round(side / factor)) for side in (width, height)]
+    if new[0] * new[1] > max_pixels:
+        scale = math.sqrt(width * height / max_pixels)
+        new = [max(factor, factor * math.floor(side / scale / factor)) for side in (width, height)]
+    elif new[0] * new[1] < min_pixels:
+        scale = math.sqrt(min_pixels / (width * height))
+        new = [factor * math.ceil(side * scale / factor) for side in (width, height)]
+    return new[0], new[1]
+
+
 def group_crop(boxes: Iterable[Box], size: tuple[int, int], margin: int = MARGIN) -> CropBox:
     """The part of the page that a group is shown: full width, `_rows_shown` of them.
 
@@ -239,9 +269,7 @@ def group_crop(boxes: Iterable[Box], size: tuple[int, int], margin: int = MARGIN
 
 def shown_box(picture: Picture | None) -> list[int] | None:
     """Page pixels that a picture shows; None if it is no crop of a page."""
-    # a marked picture says what it is a crop of
-    box: CropBox | None = getattr(getattr(picture, "crop", picture), "box", None)
-    return None if box is None else list(box)
+    return None if picture is None or picture.box is None else list(picture.box)
 
 
 def is_crop_empty(boxes: Sequence[Box], size: tuple[int, int], margin: int = MARGIN) -> bool:
@@ -251,8 +279,9 @@ def is_crop_empty(boxes: Sequence[Box], size: tuple[int, int], margin: int = MAR
 
 
 def _rows_shown(boxes: Sequence[Box], height: int, margin: int) -> tuple[int, int]:
-    """First and last (exclusive) row: from `margin` above the topmost box to `margin` below the lowest bottom edge, as far as
-    the picture reaches. Rounding is half to even, as in SeeAct's released example (crops of 2529, 5808 and 3224 px)."""
+    """First and last (exclusive) row: from `margin` above the topmost box to `margin` below the lowest bottom edge, as
+    far as the picture reaches. Rounding is half to even, as in SeeAct's released example (crops of 2529, 5808 and 3224
+    px)."""
     top = max(0, round(min(box.y for box in boxes) - margin))
     return top, min(height, round(max(box.bottom for box in boxes) + margin))
 

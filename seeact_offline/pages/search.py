@@ -1,30 +1,31 @@
 """Find the elements that a type and a text describe, anywhere on a page.
 
-**What is searched.** Every node of the page gives words, but only the elements named as candidates can be found: the rest
-of the page is not drawn, or nothing the data set lets one act on. `<html>` and `<body>` are never found, nor is `<option>`:
-the list that holds it is, by the option's text as well as by its own. `element_texts` says what an element can be called by.
-Text right behind a closing tag is not looked at: pages keep their words in `<text>`.
+**What is searched.** Every node of the page gives words, but only the elements named as candidates can be found: the
+rest of the page is not drawn, or nothing the data set lets one act on. `<html>` and `<body>` are never found, nor is
+`<option>`: the list that holds it is, by the option's text as well as by its own. `element_texts` says what an element
+can be called by. Text right behind a closing tag is not looked at: pages keep their words in `<text>`.
 
-**What can be seen** goes first: the rest is looked at only where nothing fits of what can be seen, in any tier. Of the 1,338
-targets of the test_task split one has no area. An element around something that can be seen can be seen.
+**What can be seen** goes first: the rest is looked at only where nothing fits of what can be seen, in any tier. Of the
+1,338 targets of the test_task split one has no area. An element around something that can be seen can be seen.
 
-**Types.** `element_type` says what an element is, `asked_type` what a reply means; a type that nobody knows, or more than one,
-means any. Elements of the type asked go first. Where there are none, those of a type that looks like it (`LOOK_ALIKES`) and
-those without a type of their own, of which pages make buttons as they like. Others are left out.
+**Types.** `element_type` says what an element is, `asked_type` what a reply means; a type that nobody knows, or more
+than one, means any. Elements of the type asked go first. Where there are none, those of a type that looks like it
+(`LOOK_ALIKES`) and those without a type of their own, of which pages make buttons as they like. Others are left out.
 
-**Tiers.** `exact` (the same characters, white space collapsed), `normalised` (NFKC, case and punctuation aside), `contained`
-(the words asked stand together in the text; or the text's in those asked, when they are at least half of them; a text
-asked that was cut begins the text; and, where none of these fits, the same for what `bare_text` leaves), `fuzzy` (rapidfuzz's
-`ratio` of the normalised texts is at least the threshold, and they differ by typing errors alone: `differ_by_typos`). The first
-tier with an element that fits is the answer.
+**Tiers.** `exact` (the same characters, white space collapsed), `normalised` (NFKC, case and punctuation aside),
+`contained` (the words asked stand together in the text; or the text's in those asked, when they are at least half of
+them; a text asked that was cut begins the text; and, where none of these fits, the same for what `bare_text` leaves),
+`fuzzy` (rapidfuzz's `ratio` of the normalised texts is at least the threshold, and they differ by typing errors alone:
+`differ_by_typos`). The first tier with an element that fits is the answer.
 
-**Not by chance.** `select` is a type and a verb: what is left without it (`without_leading_type`) must be an element's whole
-text or, where it has two words, begin it. So `Select account` finds "Account" and not "Delete account", and `Select all` never
-"Deselect all". A number is never part of another (`9` and `9.5`) nor like
-another (`10:00 AM` and `10:00 PM`), and words are not found where a negation stands right before them.
+**Not by chance.** `select` is a type and a verb: what is left without it (`without_leading_type`) must be an element's
+whole text or, where it has two words, begin it. So `Select account` finds "Account" and not "Delete account", and
+`Select all` never "Deselect all". A number is never part of another (`9` and `9.5`) nor like another (`10:00 AM` and
+`10:00 PM`), and words are not found where a negation stands right before them.
 
-**Nested matches** are one: of an element and one inside it the one is kept whose matching text is shorter; of equals the one
-that has a type; of these the inner one, as what is done to it reaches the outer one too, which does not hold the other way.
+**Nested matches** are one: of an element and one inside it the one is kept whose matching text is shorter; of equals
+the one that has a type; of these the inner one, as what is done to it reaches the outer one too, which does not hold
+the other way.
 """
 
 from __future__ import annotations
@@ -33,19 +34,33 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from seeact_offline.pages.element_texts import ElementTexts
-from seeact_offline.pages.element_types import BUTTON, LOOK_ALIKES, asked_type, bare_text, without_leading_type
-from seeact_offline.pages.page_words import Node
-from seeact_offline.pages.wording import are_whole, collapsed, contains, differ_by_typos, normalised
+from seeact_offline.pages.wording import (
+    BUTTON,
+    LOOK_ALIKES,
+    are_whole,
+    asked_type,
+    bare_text,
+    collapsed,
+    contains,
+    differ_by_typos,
+    normalised,
+    without_leading_type,
+)
+
+if TYPE_CHECKING:
+    from seeact_offline.pages.dom import PageNode
 
 Tier = Literal["exact", "normalised", "contained", "fuzzy"]
 TIERS: tuple[Tier, ...] = ("exact", "normalised", "contained", "fuzzy")
 FUZZY_THRESHOLD = 80.0
 """Percent; two typing errors in a text of ten characters."""
 
+# the list or the element around them is found by their words, and a whole page is no element to act on
 _NEVER_FOUND = frozenset({"option", "optgroup", "text", "html", "body"})
+# how a reply ends a text that it does not write whole
 _CUT = ("...", "\u2026")
 _Matches = list[tuple[str, list[int]]]
 """Normalised texts, and the places in `elements` of those that bear them."""
@@ -94,11 +109,12 @@ class _Hit(NamedTuple):
 
 
 class PageSearch:
-    """The elements of one page that can be found. Made once a page, on first use, and searched as often as one likes."""
+    """The elements of one page that can be found. Made once a page, on first use, and searched as often as one
+    likes."""
 
     def __init__(
         self,
-        nodes: Iterable[Node],
+        nodes: Iterable[PageNode],
         candidates: Iterable[str],
         threshold: float = FUZZY_THRESHOLD,
         seen: Collection[str] | None = None,
@@ -231,7 +247,8 @@ def _index(pairs: Iterable[tuple[int, str]]) -> dict[str, list[int]]:
 
 
 def _shared(text: str, key: str, is_cut: bool) -> str:
-    """The words sought when they stand in the text; the text when it stands in those sought, as half of them or more; or none."""
+    """The words sought when they stand in the text; the text when it stands in those sought, as half of them or more;
+    or none."""
     if contains(text, key) or (is_cut and text.startswith(key)):
         return key
     return text if 2 * len(text.split()) >= len(key.split()) and contains(key, text) else ""
@@ -245,22 +262,23 @@ class Description(NamedTuple):
 
     type: str
     text: str
-    found: SearchResult
+    result: SearchResult
     reaches: bool
     """True if one of the elements described is found."""
 
 
 def descriptions(search: PageSearch, targets: Iterable[str], limit: int | None = None) -> list[Description]:
-    """Every description of the targets by a type and a text of theirs, the surest first: a target found alone, among others, not.
+    """Every description of the targets by a type and a text of theirs, the surest first: a target found alone, among
+    others, not.
 
-    Equally sure ones stay in document order and in that of TEXT_SOURCES. An element without a type of its own is called a
-    BUTTON. `limit`: how many of the elements found count. Empty when no target has a text.
+    Equally sure ones stay in document order and in that of TEXT_SOURCES. An element without a type of its own is called
+    a BUTTON. `limit`: how many of the elements found count. Empty when no target has a text.
     """
     wanted = frozenset(targets)
     described = []
     for element in search.elements:
         for text in element.texts if element.backend_node_id in wanted else ():
-            found = search.find(element.type or BUTTON, text)
-            reaches = not wanted.isdisjoint(found.ids[:limit])
-            described.append(Description(element.type or BUTTON, text, found, reaches))
-    return sorted(described, key=lambda d: (not d.reaches, len(d.found.ids) > 1))
+            result = search.find(element.type or BUTTON, text)
+            reaches = not wanted.isdisjoint(result.ids[:limit])
+            described.append(Description(element.type or BUTTON, text, result, reaches))
+    return sorted(described, key=lambda d: (not d.reaches, len(d.result.ids) > 1))

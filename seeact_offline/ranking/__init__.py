@@ -1,21 +1,24 @@
-"""Ranks candidates, up to a top k: the texts that a ranker reads, rankers by name, score files and recall."""
+"""Ranks candidates, up to a top k: the texts that a ranker reads, rankers by name, score files, recall, and the stage
+that makes a score file."""
 
-from seeact_offline.ranking.named_rankers import open_ranker
 from seeact_offline.ranking.rankers import (
     BACKENDS,
     DTYPES,
     LEXICAL,
-    AnyRanker,
+    LiveScores,
     Ranker,
-    StepScores,
+    StepRanker,
     bundled_folder,
+    open_ranker,
     parts_of,
-    ranker_digest,
+    top_k,
 )
 from seeact_offline.ranking.score_files import (
     FileScores,
     Origin,
     ScoreRow,
+    Scores,
+    StepScores,
     check_dataset,
     read_scores,
     schema,
@@ -23,20 +26,19 @@ from seeact_offline.ranking.score_files import (
     write_scores,
 )
 from seeact_offline.ranking.texts import TEXT_VERSION, candidate_texts, check_candidates, ranker_query
-from seeact_offline.ranking.top_k import LiveScores, Scores, top_k
 
 __all__ = [
     "BACKENDS",
     "DTYPES",
     "LEXICAL",
     "TEXT_VERSION",
-    "AnyRanker",
     "FileScores",
     "LiveScores",
     "Origin",
     "Ranker",
     "ScoreRow",
     "Scores",
+    "StepRanker",
     "StepScores",
     "bundled_folder",
     "candidate_texts",
@@ -44,7 +46,6 @@ __all__ = [
     "check_dataset",
     "open_ranker",
     "parts_of",
-    "ranker_digest",
     "ranker_query",
     "read_scores",
     "schema",

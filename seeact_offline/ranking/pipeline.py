@@ -1,4 +1,5 @@
-"""A split through a ranker, step by step: describing and tokenising overlap with the model's work, nothing is scored twice.
+"""A split through a ranker, step by step: describing and tokenising overlap with the model's work, nothing is scored
+twice.
 
 Scores go into a journal: a first line that names the configuration, then one line per step.
 """
@@ -10,15 +11,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields, replace
-from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from seeact_offline.dataset import Split
 from seeact_offline.files.whole import Journal, Line
 from seeact_offline.pages.dom import Page
-from seeact_offline.ranking.rankers import AnyRanker, StepScores, begin_ranking, ranker_digest
-from seeact_offline.ranking.score_files import Origin, ScoreRow
+from seeact_offline.ranking.rankers import StepRanker
+from seeact_offline.ranking.score_files import Origin, ScoreRow, StepScores
 from seeact_offline.ranking.texts import RankerInput, check_candidates, ranker_input
 from seeact_offline.records import InputError, RowError, Step, StepError, StepKey, Truth
 
@@ -26,15 +26,6 @@ AHEAD = 4
 """Steps described before the model is ready for them."""
 HARMLESS = frozenset({"no_screenshot", "bad_screenshot", "bad_box", "bad_operation"})
 """Faults of a row that leave a ranker's texts intact."""
-
-
-class CountedScores(NamedTuple):
-    """A step's scores as the journal keeps them."""
-
-    scores: StepScores
-    """Every candidate has a rank; best first."""
-    truncated: int
-    """Texts that were cut to the model's length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +38,7 @@ class StepDescription:
     failure: str = ""
     detail: str = ""
     """The step's fault."""
-    known: bool = False
+    is_scored: bool = False
     """An earlier run scored it."""
 
 
@@ -56,7 +47,10 @@ class StepRanking:
     """The scores of one step, or the reason why it has none."""
 
     truth: Truth
-    scored: CountedScores | None
+    scores: StepScores | None
+    """Every candidate has a rank; best first."""
+    truncated: int = 0
+    """Texts that were cut to the model's length."""
     failure: str = ""
     """Empty if there are scores."""
     detail: str = ""
@@ -65,7 +59,8 @@ class StepRanking:
 
 
 class ScoreJournal:
-    """The scores so far, on disk: a line that says what makes them, then one line per step. Use as a context manager."""
+    """The scores so far, on disk: a line that says what makes them, then one line per step. Use as a context
+    manager."""
 
     def __init__(self, path: Path, origin: Origin) -> None:
         self._journal = Journal(path)
@@ -99,22 +94,30 @@ class ScoreJournal:
         """The steps in the journal."""
         return frozenset(self._offsets)
 
-    def of(self, key: StepKey) -> CountedScores:
-        """Raises KeyError for a step that is not in the journal."""
+    def of(self, key: StepKey) -> tuple[StepScores, int]:
+        """The scores of a step, and the number of its texts that were cut. Raises KeyError for a step that is not in
+        the journal."""
         _, truncated, pairs = json.loads(self._journal.at(self._offsets[key]))
-        return CountedScores({node: (score, rank) for rank, (node, score) in enumerate(pairs)}, truncated)
+        return {node: (score, rank) for rank, (node, score) in enumerate(pairs)}, truncated
 
     def rows(self, keys: Iterable[StepKey]) -> Iterator[ScoreRow]:
         """All scores of these steps, in this order."""
         for key in keys:
             if key in self:
-                scores = self.of(key).scores
+                scores, _ = self.of(key)
                 yield from (ScoreRow(key, node, score, rank or 0) for node, (score, rank) in scores.items())
 
-    def append(self, key: StepKey, scored: CountedScores) -> None:
-        """Adds one line and hands it to the operating system before returning."""
-        pairs = [[node, score] for node, (score, _) in scored.scores.items()]
-        self._offsets[key] = self._journal.append(json.dumps([list(key), scored.truncated, pairs]))
+    def keep(self, ranking: StepRanking) -> StepRanking:
+        """Adds new scores as one line, handed to the operating system before this returns; fills in those that it
+        already has."""
+        key = ranking.truth.key
+        if ranking.resumed:
+            scores, truncated = self.of(key)
+            return replace(ranking, scores=scores, truncated=truncated)
+        if ranking.scores is not None:
+            pairs = [[node, score] for node, (score, _) in ranking.scores.items()]
+            self._offsets[key] = self._journal.append(json.dumps([list(key), ranking.truncated, pairs]))
+        return ranking
 
 
 class Engine(Protocol):
@@ -122,7 +125,7 @@ class Engine(Protocol):
 
     @property
     def digest(self) -> str:
-        """Identifies what the ranker's scores depend on, as from `ranker_digest`."""
+        """Identifies what the ranker's scores depend on, as `StepRanker.digest`."""
 
     def rank(self, split: Split, journal: ScoreJournal) -> Iterator[StepRanking]:
         """Every step in any order, with its scores; new ones are in the journal. Raises InputError."""
@@ -131,23 +134,23 @@ class Engine(Protocol):
 class LocalEngine:
     """This process: one thread prepares steps, another runs the model."""
 
-    def __init__(self, ranker: AnyRanker) -> None:
+    def __init__(self, ranker: StepRanker) -> None:
         self._ranker = ranker
 
     @property
     def digest(self) -> str:
-        return ranker_digest(self._ranker)
+        return self._ranker.digest
 
     def rank(self, split: Split, journal: ScoreJournal) -> Iterator[StepRanking]:
         """Every step in order."""
         descriptions = (describe_step(step, step.key in journal) for step in split.steps())
-        return (keep(ranking, journal) for ranking in score_steps(descriptions, self._ranker))
+        return map(journal.keep, score_steps(descriptions, self._ranker))
 
 
-def describe_step(step: Step, known: bool = False) -> StepDescription:
+def describe_step(step: Step, is_scored: bool = False) -> StepDescription:
     """Never raises: the step's fault is in the result."""
-    if known:
-        return StepDescription(step.truth, known=True)
+    if is_scored:
+        return StepDescription(step.truth, is_scored=True)
     try:
         fault = next((fault for fault in step.faults if fault.name not in HARMLESS), None)
         if fault is not None:
@@ -162,7 +165,7 @@ def describe_step(step: Step, known: bool = False) -> StepDescription:
         return StepDescription(step.truth, None, *_failure(error))
 
 
-def score_steps(descriptions: Iterable[StepDescription], ranker: AnyRanker) -> Iterator[StepRanking]:
+def score_steps(descriptions: Iterable[StepDescription], ranker: StepRanker) -> Iterator[StepRanking]:
     """Every step in order. Each is one call of the model, so a score depends on no other step and on no engine.
 
     A thread of its own draws steps and prepares them for the model. Raises InputError if the ranker fails.
@@ -185,27 +188,21 @@ def score_steps(descriptions: Iterable[StepDescription], ranker: AnyRanker) -> I
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def keep(ranking: StepRanking, journal: ScoreJournal) -> StepRanking:
-    """Adds new scores to the journal, or fills in those that the journal already has."""
-    if ranking.resumed:
-        return replace(ranking, scored=journal.of(ranking.truth.key))
-    if ranking.scored is not None:
-        journal.append(ranking.truth.key, ranking.scored)
-    return ranking
-
-
-def _prepare(step: StepDescription, ranker: AnyRanker) -> Callable[[], StepRanking]:
+def _prepare(step: StepDescription, ranker: StepRanker) -> Callable[[], StepRanking]:
     """Does the work that needs no model; calling the result does the rest."""
+    ranking = StepRanking(step.truth, None, 0, step.failure, step.detail, step.is_scored)
     if step.texts is None:
-        return partial(StepRanking, step.truth, None, step.failure, step.detail, step.known)
-    before = getattr(ranker, "truncated", 0)
+        return lambda: ranking
+    before = ranker.truncated
     try:
-        finish = begin_ranking(ranker, step.texts)
+        finish = ranker.begin(step.texts)
     # nor one that a ranker cannot read
     except Exception as error:
-        return partial(StepRanking, step.truth, None, *_failure(error))
-    truncated = getattr(ranker, "truncated", 0) - before
-    return lambda: StepRanking(step.truth, CountedScores(finish(), truncated))
+        failure, detail = _failure(error)
+        failed = replace(ranking, failure=failure, detail=detail)
+        return lambda: failed
+    truncated = ranker.truncated - before
+    return lambda: replace(ranking, scores=finish(), truncated=truncated)
 
 
 def _failure(error: Exception) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -18,19 +19,33 @@ from seeact_offline.dataset import Split, open_split
 from seeact_offline.files.digest import file_digest
 from seeact_offline.files.formats import described
 from seeact_offline.pages.dom import Page
-from seeact_offline.ranking.rankers import StepScores
-from seeact_offline.ranking.top_k import Scores
 from seeact_offline.records import DatasetError, ScoreFileError, Step, StepKey
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+SCORE_FILES = (".parquet", ".pkl", ".pickle")
+"""Endings of score files."""
 COLUMNS = ("annotation_id", "action_uid", "backend_node_id", "score", "rank")
-KEY_COLUMNS = ("annotation_id", "action_uid")
+KEY_COLUMNS = COLUMNS[:2]
 METADATA = b"seeact_offline"
 """The key of the origin in a parquet file's metadata."""
+# bounds the memory that writing takes: a split has millions of rows
 ROWS_AT_ONCE = 200_000
+StepScores = Mapping[str, tuple[float, int | None]]
+"""backend_node_id -> (score, rank from 0 or None where ranks are not known)."""
+
+
+class Scores(Protocol):
+    """Ranker scores of steps: from a file, or made on request."""
+
+    @property
+    def digest(self) -> str:
+        """A short text that identifies what the scores depend on."""
+
+    def of(self, step: Step, page: Page | None = None) -> StepScores | None:
+        """The step's scores, or None if there are none. `page`: the step's page, if it is already parsed."""
 
 
 class ScoreRow(NamedTuple):
@@ -61,17 +76,28 @@ class Origin:
     """The names of the rankers and score files that the ranker fuses; none for any other ranker."""
 
 
-class FileScores(Scores, Protocol):
+class FileScores(ABC):
     """The scores of the steps in a file."""
 
+    origin: Origin | None = None
+    """The origin of the file; None if it has none."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
     @property
+    @abstractmethod
     def keys(self) -> frozenset[str]:
         """`<annotation_id>_<action_uid>` of every step in the file."""
 
-    @property
-    def origin(self) -> Origin | None:
-        """The origin of the file; None if it has none."""
+    @cached_property
+    def digest(self) -> str:
+        return file_digest(self._path)
 
+    def of(self, step: Step, page: Page | None = None) -> StepScores | None:
+        return self.at(step.key)
+
+    @abstractmethod
     def at(self, key: StepKey) -> StepScores | None:
         """The scores of a step by its key; None if there are none."""
 
@@ -89,9 +115,7 @@ def read_scores(path: str | Path) -> FileScores:
     path = Path(path)
     if not os.path.isfile(path):
         raise ScoreFileError("scores", "a .parquet or .pkl file", f"no file at {path}")
-    if path.suffix in {".pkl", ".pickle"}:
-        return PickledScores(path)
-    return ParquetScores(path)
+    return PickledScores(path) if path.suffix in SCORE_FILES[1:] else ParquetScores(path)
 
 
 def write_scores(path: str | Path, rows: Iterable[ScoreRow], origin: Origin | None = None) -> None:
@@ -136,24 +160,24 @@ def check_dataset(scores: FileScores, split: Split, source: str) -> None:
     try:
         # of the file's split: scores of all splits serve for one of them, and the other way round
         same = split.name == scores.origin.split
-        found = (split if same else open_split(split.dataset, scores.origin.split)).fingerprint
+        fingerprint = (split if same else open_split(split.dataset, scores.origin.split)).fingerprint
     except DatasetError:
         return
-    if found != scores.origin.dataset_fingerprint:
+    if fingerprint != scores.origin.dataset_fingerprint:
         raise ScoreFileError(
             "scores",
-            f"scores of {split.dataset} ({scores.origin.split}, fingerprint {found})",
+            f"scores of {split.dataset} ({scores.origin.split}, fingerprint {fingerprint})",
             f"{source}, made from another data set (fingerprint {scores.origin.dataset_fingerprint})",
         )
 
 
-class ParquetScores:
+class ParquetScores(FileScores):
     """Our score file. Stays columnar in memory; a step's rows are only read when asked for."""
 
     def __init__(self, path: Path) -> None:
         import numpy as np
 
-        self._path = path
+        super().__init__(path)
         table, self.origin = _read_table(path)
         tasks, uids = (table[name].combine_chunks() for name in KEY_COLUMNS)
         width = max(1, len(uids.dictionary))
@@ -174,13 +198,6 @@ class ParquetScores:
     @cached_property
     def keys(self) -> frozenset[str]:
         return frozenset(self._spans)
-
-    @cached_property
-    def digest(self) -> str:
-        return file_digest(self._path)
-
-    def of(self, step: Step, page: Page | None = None) -> StepScores | None:
-        return self.at(step.key)
 
     def at(self, key: StepKey) -> StepScores | None:
         span = self._spans.get(str(key))
@@ -273,27 +290,18 @@ def _run_begins(numbers: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.diff(numbers, prepend=-1))
 
 
-class PickledScores:
+class PickledScores(FileScores):
     """The official pickle: `{"scores"|"ranks": {"<annotation_id>_<action_uid>": {backend_node_id: x}}}`."""
 
-    origin: Origin | None = None
-
     def __init__(self, path: Path) -> None:
-        self._path = path
         from seeact_offline.ranking.score_pickles import read_tables
 
+        super().__init__(path)
         self._scores, self._ranks = read_tables(path)
 
     @cached_property
     def keys(self) -> frozenset[str]:
         return frozenset(self._scores)
-
-    @cached_property
-    def digest(self) -> str:
-        return file_digest(self._path)
-
-    def of(self, step: Step, page: Page | None = None) -> StepScores | None:
-        return self.at(step.key)
 
     def at(self, key: StepKey) -> StepScores | None:
         scores = self._scores.get(str(key))

@@ -30,7 +30,8 @@ SHOWN = 100
 
 
 class Numbers(NamedTuple):
-    """The numbers in one of the two tables. A rank is an int: 3.0 is refused just as 1.5 is. Booleans are not numbers."""
+    """The numbers in one of the two tables. A rank is an int: 3.0 is refused just as 1.5 is. Booleans are not
+    numbers."""
 
     types: frozenset[type]
     valid: Callable[[Any], bool]
@@ -67,7 +68,8 @@ def read_tables(path: Path) -> tuple[dict[str, dict[str, float]], dict[str, dict
 
 
 def load_plain_pickle(path: Path) -> object:
-    """Reads dictionaries, texts, 64-bit numbers, booleans and None; never runs a pickle's code. Raises ScoreFileError."""
+    """Reads dictionaries, texts, 64-bit numbers, booleans and None; never runs a pickle's code. Raises
+    ScoreFileError."""
     try:
         data = read_regular(path)
         _check_opcodes(data)
@@ -104,8 +106,8 @@ class _PlainUnpickler(pickle.Unpickler):
 class _WholeFile(io.BytesIO):
     """Shows the whole rest of the file at the first look.
 
-    An unpickler that sees a file bit by bit loses the rest of an opcode that the end of a frame cuts in two. It would then
-    run other opcodes than those that were checked.
+    An unpickler that sees a file bit by bit loses the rest of an opcode that the end of a frame cuts in two. It would
+    then run other opcodes than those that were checked.
     """
 
     def peek(self, size: int = 0) -> bytes:
@@ -113,14 +115,15 @@ class _WholeFile(io.BytesIO):
 
 
 def _check_opcodes(data: bytes) -> None:
-    """Raises UnpicklingError at the first opcode that a score file does not need. Those in `IMPORTS` are let through."""
-    found = _opcodes(len(data)).match(data)
-    end = found.end() if found else 0
+    """Raises UnpicklingError at the first opcode that a score file does not need. Those in `IMPORTS` are let
+    through."""
+    match = _opcodes(len(data)).match(data)
+    end = match.end() if match else 0
     if end == len(data):
         raise pickle.UnpicklingError(f"it ends at byte {end}, before STOP")
     if data[end : end + 2] == STOP or data[end] in IMPORTS:
         return
-    name = next((known.name for known in pickletools.opcodes if known.code == chr(data[end])), f"{data[end]:#04x}")
+    name = next((opcode.name for opcode in pickletools.opcodes if opcode.code == chr(data[end])), f"{data[end]:#04x}")
     raise pickle.UnpicklingError(
         f"{name} at byte {end} has no place there, or its argument is cut off or out of bounds"
     )
@@ -131,7 +134,7 @@ def _opcodes(size: int) -> re.Pattern[bytes]:
 
     Every alternative begins with another byte, so there is only one way to match, and `*+` remembers no other.
     """
-    known = (
+    opcodes = (
         # in protocol 4, most are one of these
         _counted(rb"\x8c", LONGEST_TEXT),
         rb"\x94|G.{8}|h.|j.{4}|K.|M..",
@@ -149,7 +152,7 @@ def _opcodes(size: int) -> re.Pattern[bytes]:
         rb"F[^\n]{1,32}+\n|I-?[0-9]{1,19}\n|L-?[0-9]{1,19}L?\n|g[0-9]{1,19}\n",
         b"p" + _digits_up_to(size) + rb"\n",
     )
-    return re.compile(b"(?s:" + b"|".join(known) + b")*+")
+    return re.compile(b"(?s:" + b"|".join(opcodes) + b")*+")
 
 
 def _counted(opcode: bytes, longest: int, width: int = 1) -> bytes:

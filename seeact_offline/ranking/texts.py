@@ -23,6 +23,10 @@ class RankerInput:
     places: Mapping[str, int]
     """backend_node_id -> place in document order."""
 
+    @property
+    def in_document_order(self) -> list[str]:
+        return sorted(self.texts, key=lambda node: self.places[node])
+
 
 def candidate_texts(step: Step, page: Page | None = None) -> dict[str, str]:
     """backend_node_id -> `ancestors: ...\\ntarget: ...`, the cross-encoder's text for each candidate of the step.
@@ -51,7 +55,8 @@ def ranker_input(step: Step, page: Page | None = None) -> RankerInput:
 
 
 def check_candidates(step: Step, page: Page) -> None:
-    """Raises RowError if a candidate is not in the page, its id occurs more than once, or describing it would take too long."""
+    """Raises RowError if a candidate is not in the page, its id occurs more than once, or describing it would take too
+    long."""
     ids = {candidate.backend_node_id for candidate in step.candidates}
     absent = ids - page.ids
     if absent:

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from seeact_offline.dataset.readers import first_line
 from seeact_offline.files.extras import hide_broken_torchvision, install_command
 from seeact_offline.models import model_name
 from seeact_offline.models.tokens import count_words, cut_words
@@ -39,7 +40,8 @@ class Tokenizer:
 
 @lru_cache(8)
 def open_tokenizer(spec: str) -> Tokenizer:
-    """`words`, `characters` (four are a token), `tiktoken:ENCODING_OR_MODEL` or `hf:DIR_OR_ID`. Raises InputError if it cannot be loaded."""
+    """`words`, `characters` (four are a token), `tiktoken:ENCODING_OR_MODEL` or `hf:DIR_OR_ID`. Raises InputError if it
+    cannot be loaded."""
     kind, _, name = spec.partition(":")
     if spec == WORDS:
         return Tokenizer(spec, count_words)
@@ -55,8 +57,9 @@ def open_tokenizer(spec: str) -> Tokenizer:
 
 
 def tokenizer_of(model: Any) -> str:
-    """The tokenizer of a model as users name it, as `open_tokenizer` takes it: tiktoken's encoding where it is on this machine, that of a
-    local model, characters for Gemini as VisualWebArena counts; else words. Fetches nothing for a server's model."""
+    """The tokenizer of a model as users name it, as `open_tokenizer` takes it: tiktoken's encoding where it is on this
+    machine, that of a local model, characters for Gemini as VisualWebArena counts; else words. Fetches nothing for a
+    server's model."""
     provider, _, name = model_name(model).partition("/")
     own = name.rpartition("/")[2]
     if provider == "hf":
@@ -100,13 +103,13 @@ def _tiktoken(spec: str, name: str) -> Tokenizer:
         hint = install_command("stats")
         raise InputError("tokenizer", sentence=f"tiktoken:{name} needs the package tiktoken: run {hint}") from None
     try:
-        known = name in tiktoken.list_encoding_names()
-        encoding = tiktoken.get_encoding(name) if known else tiktoken.encoding_for_model(name)
+        is_encoding = name in tiktoken.list_encoding_names()
+        encoding = tiktoken.get_encoding(name) if is_encoding else tiktoken.encoding_for_model(name)
     except KeyError:
         names = ", ".join(tiktoken.list_encoding_names())
         raise InputError("tokenizer", f"tiktoken:NAME of {names} or of a model", repr(name)) from None
     except (OSError, ValueError) as error:
-        raise InputError("tokenizer", sentence=f"cannot fetch tiktoken:{name}: {_first_line(error)}") from None
+        raise InputError("tokenizer", sentence=f"cannot fetch tiktoken:{name}: {first_line(error)}") from None
     # text that looks like a control token is still page text
     encode = encoding.encode_ordinary
     return Tokenizer(
@@ -127,7 +130,7 @@ def _hugging_face(spec: str, name: str) -> Tokenizer:
         hint = install_command("hf")
         raise InputError("tokenizer", sentence=f"hf:{name} needs the package transformers: run {hint}") from None
     except (OSError, ValueError, InputError) as error:
-        raise InputError("tokenizer", sentence=f"cannot load a tokenizer from {name!r}: {_first_line(error)}") from None
+        raise InputError("tokenizer", sentence=f"cannot load a tokenizer from {name!r}: {first_line(error)}") from None
 
     def encoded(text: str, **more: Any) -> Any:
         # verbose: a page longer than the model's window is not a mistake here
@@ -144,7 +147,3 @@ def _hugging_face(spec: str, name: str) -> Tokenizer:
 
 
 _OPENERS: dict[str, Callable[[str, str], Tokenizer]] = {"tiktoken": _tiktoken, "hf": _hugging_face}
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

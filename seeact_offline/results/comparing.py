@@ -13,10 +13,8 @@ from seeact_offline.runs.folder import read_manifest, read_results, read_steps
 from seeact_offline.runs.selection import selected_split
 from seeact_offline.scoring.comparison import Comparison
 from seeact_offline.scoring.paired import DataName, ScoredRun, compare_runs, pooled
-from seeact_offline.scoring.waterfall import LEFT_OUT
+from seeact_offline.scoring.waterfall import LEFT_OUT, NOT_RUN
 
-NOT_RUN = frozenset({"not_run", "data_fault", "call_failed"})
-"""Outcomes of steps that were never answered."""
 _VARIED_BY_REPEATS = frozenset({"seed", "shuffled"})
 """Entries of a run's identity in which repeats may differ."""
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from seeact_offline import __version__
+from seeact_offline.files.options import words_of
 from seeact_offline.grounding import Grounding, Order, PreparedStep
 from seeact_offline.grounding.conversation import PastQuestion, Question, build_reply
 from seeact_offline.grounding.groups import GroupStrategy
@@ -37,7 +38,6 @@ from seeact_offline.records import (
 from seeact_offline.runs.ask import predict
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import prediction_line, read_prediction
-from seeact_offline.runs.options import words_of
 from seeact_offline.runs.prepare import prepare
 from seeact_offline.runs.strategy_opening import open_strategy
 
@@ -131,9 +131,9 @@ NOTES_OF_CALLS = frozenset({"reply_reused", "unknown_finish_reason"})
 """Notes on how replies came, which replies do not tell."""
 GROUP_FIELDS = ("element_id", "op", "value", "failure")
 """Fields of a group that its last reply decides."""
-OF_CALLS = frozenset({"key", "usage", "calls", "captions", "failed_in"})
+OF_CALLS = frozenset({"annotation_id", "action_uid", "usage", "calls", "captions", "failed_in"})
 """Fields of a prediction that its replies and its page do not decide."""
-PREDICTION_FIELDS = (*(field.name for field in fields(Prediction) if field.name not in OF_CALLS), "stage")
+PREDICTION_FIELDS = (*(name for name in Prediction.__struct_fields__ if name not in OF_CALLS), "stage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ async def reread(
     for name in names:
         was, now = getattr(prediction, name), getattr(again, name)
         if name == "notes":
-            was, now = ({key: n for key, n in some if key not in NOTES_OF_CALLS} for some in (was, now))
+            was, now = ({key: n for key, n in some.items() if key not in NOTES_OF_CALLS} for some in (was, now))
         if name == "groups" and was != now:
             mismatches += _group_mismatches(was, now)
         elif was != now:
@@ -237,6 +237,6 @@ def _group_mismatches(was: Sequence[Reply], now: Sequence[Reply]) -> Iterator[Mi
     if len(was) != len(now):
         yield Mismatch("groups", len(was), len(now))
     for stored, reread_reply in zip(was, now, strict=False):
-        for name in Reply.__slots__:
+        for name in Reply.__struct_fields__:
             if getattr(stored, name) != getattr(reread_reply, name):
                 yield Mismatch(f"group {stored.group}: {name}", getattr(stored, name), getattr(reread_reply, name))

@@ -4,7 +4,7 @@ no model and needs no scores."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -18,7 +18,7 @@ from seeact_offline.files.whole import replace_text
 from seeact_offline.grounding.strategies import STRATEGIES, UNGROUNDED
 from seeact_offline.grounding.strategies import notes as notes_of_strategies
 from seeact_offline.pages.dom import Page
-from seeact_offline.records import InputError, Prediction, StepKey, Truth, Usage
+from seeact_offline.records import InputError, Prediction, StepKey, Usage
 from seeact_offline.results.comparing import read_scored
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.costs import run_cost
@@ -28,16 +28,13 @@ from seeact_offline.runs.reading_hints import reading_hint
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.also_right import read_also_right, with_also_right
-from seeact_offline.scoring.answers import Answers
 from seeact_offline.scoring.delta import delta, delta_tables
-from seeact_offline.scoring.human_causes import AnswerId, HumanCause, read_causes
+from seeact_offline.scoring.human_causes import read_causes
 from seeact_offline.scoring.protocols import Protocol, find_protocol, recorded_protocol
 from seeact_offline.scoring.report import NO_PREDICTION, report
-from seeact_offline.scoring.results import ScoringOutput, assemble
+from seeact_offline.scoring.results import IMPORT_NOTES, ScoringInput, ScoringOutput, assemble
 
 NOTES_OF_IMPORTS = Doors({"notes": "seeact_offline.importers:notes"})
-IMPORT_NOTES = "import_notes"
-"""The setting of an imported run that counts what was left out of it; results have it among their notes."""
 
 
 @dataclass(frozen=True)
@@ -55,29 +52,11 @@ class ProtocolComparison:
 
 
 @dataclass(frozen=True)
-class FinishedRun:
+class FinishedRun(ScoringInput):
     """Predictions with what was right, in data set order, and what results say of the run."""
 
-    settings: Mapping[str, Any]
-    predictions: Sequence[Prediction]
-    truths: Sequence[Truth]
-    """The right answers of the same steps."""
-    complete: bool
-    """True if no step is missing."""
     folder: RunFolder | None = None
     """None for an imported run."""
-    flagged: frozenset[StepKey] | None = None
-    orders: Sequence[Sequence[Prediction]] = ()
-    oracle: Mapping[StepKey, bool] | None = None
-    """Step -> True where the oracle grounding gets its element right; None where no run of it was named."""
-    causes: Mapping[AnswerId, HumanCause] | None = None
-    """Causes of loss that a person gives; None where no file of them was named."""
-    also_right: frozenset[StepKey] = frozenset()
-    """Steps whose `truths` have other right answers from a file."""
-
-    @cached_property
-    def answers(self) -> Answers:
-        return Answers(self.predictions, self.truths)
 
     @cached_property
     def cost(self) -> float | None:
@@ -101,20 +80,7 @@ class FinishedRun:
         )
 
     def score(self, protocol: Protocol) -> ScoringOutput:
-        settings = {name: value for name, value in self.settings.items() if name != IMPORT_NOTES}
-        made = assemble(
-            self.predictions,
-            self.truths,
-            protocol,
-            settings,
-            complete=self.complete,
-            flagged=self.flagged,
-            orders=self.orders,
-            oracle=self.oracle,
-            answers=self.answers,
-            causes=self.causes,
-            also_right=self.also_right,
-        )
+        made = assemble(self, protocol)
         left_out = self.settings.get(IMPORT_NOTES) or {}
         return replace(made, results=made.results.changed(cost_usd=self.cost, notes=left_out))
 
@@ -155,6 +121,14 @@ def rescore(
         finished = with_opinions(finished, oracle, causes, also_right)
         made = finished.score(finished.protocol(protocol))
         return _write(out or run, made, finished)
+
+
+def score_over(run: Path, keys: Collection[StepKey], protocol: str) -> ScoringOutput:
+    """The scores of a finished run over these of its steps alone. Writes nothing. Raises InputError."""
+    finished = open_finished(run)
+    kept = [(p, t) for p, t in zip(finished.predictions, finished.truths, strict=True) if p.key in keys]
+    some = ScoringInput(finished.settings, [p for p, _ in kept], [t for _, t in kept], complete=False)
+    return assemble(some, finished.protocol(protocol))
 
 
 def rescore_all(
@@ -256,7 +230,7 @@ def open_finished(
 def _missing(key: StepKey) -> Prediction:
     """A step that the run's file has no line of counts as wrong: without it, lost lines would raise the figures."""
     detail = "the run holds no prediction of this step"
-    return Prediction(key, (), None, "", "", failure=NO_PREDICTION, detail=detail, ran=False, failed_in="call")
+    return Prediction(*key, None, "", "", failure=NO_PREDICTION, detail=detail, ran=False, failed_in="call")
 
 
 def with_opinions(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +23,7 @@ from seeact_offline.files.whole import Journal
 from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.groups import GroupStrategy
 from seeact_offline.pages.dom import Page
+from seeact_offline.ranking.stage import kept_before
 from seeact_offline.records import InputError, Prediction, Truth
 from seeact_offline.results.reading_again import Mismatch, open_grounding, reread, reread_groups
 from seeact_offline.results.recompute import FinishedRun, open_finished, report_of, with_opinions
@@ -30,7 +31,6 @@ from seeact_offline.runs.ask import run_coroutine
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.folder import RunFolder, read_manifest, read_target, target_line
 from seeact_offline.runs.prepare import target_of
-from seeact_offline.runs.ranking import kept_before
 from seeact_offline.scoring.protocols import Protocol, known_protocols
 from seeact_offline.scoring.report import NO_PREDICTION, counted
 
@@ -211,7 +211,7 @@ def _light_differences(split: Split, truths: Mapping[Any, Truth]) -> Iterator[st
 
 
 def _target_differences(stored: Truth, fresh: Truth, ignored: Iterable[str] = ()) -> Iterator[str]:
-    names = [field.name for field in fields(Truth) if field.name not in {*ignored}]
+    names = [name for name in Truth.__struct_fields__ if name not in {*ignored}]
     if all(getattr(stored, name) == getattr(fresh, name) for name in names):
         return
     # secrets are blotted out in files

@@ -17,6 +17,7 @@ from seeact_offline.files.extensions import Doors
 from seeact_offline.grounding.strategies import find_strategy
 from seeact_offline.grounding.strategy import Option
 from seeact_offline.ranking import parts_of
+from seeact_offline.ranking.stage import extent, ranking_stage
 from seeact_offline.records import InputError
 from seeact_offline.runs.ask import RunState
 from seeact_offline.runs.config import EvalConfig
@@ -25,8 +26,6 @@ from seeact_offline.runs.folder import Manifest, RunFolder
 from seeact_offline.runs.markings import Marking, check_markings
 from seeact_offline.runs.opening import OpenRun, numbered_folder, open_run, run_folder, safe_name, variant_of
 from seeact_offline.runs.paid_folder import PaidFolder, paid_folder
-from seeact_offline.runs.ranking import ranking_stage
-from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted
 
@@ -149,7 +148,7 @@ def open_ablation(
     first = open_run(configs[0], watch)
     rankings = [first.ranking]
     for other in configs[1:]:
-        rankings.append(ranking_stage(other, first.split, watch) if axis is RANKER else first.ranking)
+        rankings.append(ranking_stage(other, other.scores, first.split, watch) if axis is RANKER else first.ranking)
     identity, settings = (
         {name: value for name, value in entries.items() if name not in axis.settings}
         for entries in (first.manifest.identity, first.manifest.settings)

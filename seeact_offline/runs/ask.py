@@ -11,9 +11,11 @@ import threading
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, TypeVar
+
+import msgspec
 
 from seeact_offline.dataset.split import with_earlier
 from seeact_offline.grounding import Grounding, PreparedStep
@@ -172,25 +174,27 @@ async def predict(step: Step, ready: Callable[[], PreparedStep], grounding: Grou
     What was ranked and whether a right element can be reached is known before the model is
     asked, and kept whatever it does.
     """
-    prediction = Prediction(step.key, (), None, "", "", ran=False)
+    prediction = Prediction(*step.key, None, "", "", ran=False)
     try:
         prepared = await in_thread(ready)
-        # a fault that keeps `reaches` from an answer keeps every model from one
-        prediction = replace(
+        # a fault that keeps `reaches` from an answer keeps every model from candidate
+        prediction = msgspec.structs.replace(
             prediction, ranked=tuple(candidate.backend_node_id for candidate in prepared.ranked), reachable=False
         )
-        prediction = replace(prediction, reachable=await in_thread(grounding.reaches, prepared))
+        prediction = msgspec.structs.replace(prediction, reachable=await in_thread(grounding.reaches, prepared))
         grounded = await grounding.ground(prepared, model)
     except StepError as error:
-        prediction = replace(prediction, ranked=prediction.ranked or error.ranked)
-        return replace(prediction, failure=error.name, detail=error.detail[:300], failed_in=error.stage)
+        prediction = msgspec.structs.replace(prediction, ranked=prediction.ranked or error.ranked)
+        return msgspec.structs.replace(prediction, failure=error.name, detail=error.detail[:300], failed_in=error.stage)
     except SeeActError:
         raise
     except Exception as error:
         # a page or an answer that we never met: one step must not end a run that others have paid for
-        return replace(prediction, failure="internal_error", detail=f"{type(error).__name__}: {error}"[:300])
+        return msgspec.structs.replace(
+            prediction, failure="internal_error", detail=f"{type(error).__name__}: {error}"[:300]
+        )
     decision = grounded.decision
-    return replace(
+    return msgspec.structs.replace(
         prediction,
         groups=grounded.groups,
         element_id=decision.element_id,
@@ -203,7 +207,7 @@ async def predict(step: Step, ready: Callable[[], PreparedStep], grounding: Grou
         failed_in=decision.failed_in,
         point=grounded.point,
         notes=nonzero_notes(
-            **dict(grounded.notes),
+            **grounded.notes,
             reply_reused=sum(call.record.reused for call in grounded.calls),
             unknown_finish_reason=sum(
                 call.record.finish_reason is not None and not call.record.reused for call in grounded.calls

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
+import msgspec
+
 from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.files.named import read_regular
 from seeact_offline.files.redaction import redact_values
@@ -227,7 +229,9 @@ def _ask(run: OpenRun, state: RunState, model: BatchModel, codec: BatchCodec, wr
             except RowError as error:
                 fault = fault or error
         if fault is not None:
-            prediction = replace(prediction, failure=fault.name, detail=fault.detail, failed_in=fault.stage)
+            prediction = msgspec.structs.replace(
+                prediction, failure=fault.name, detail=fault.detail, failed_in=fault.stage
+            )
         return _PendingAnswer(prediction, answer.truth, lines=tuple(lines))
 
     def accept(answer: _PendingAnswer) -> bool:

@@ -10,16 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from seeact_offline.files.named import read_text
-from seeact_offline.grounding import MAX_SIDE
-from seeact_offline.grounding.strategies import STRATEGIES, UNGROUNDED, agents, find_strategy, groundings, own_options
-from seeact_offline.grounding.strategy import Strategy
-from seeact_offline.models import ModelOptions, Price, usage
-from seeact_offline.models.parameters import read_model_args
-from seeact_offline.models.prices import PriceTable, read_given
-from seeact_offline.ranking import BACKENDS, DTYPES
-from seeact_offline.records import IMAGE_DETAILS, MERGE_RULES, ImageDetail, ImageFormat, InputError, MergeRule
-from seeact_offline.runs.engines import ENGINES
-from seeact_offline.runs.options import (
+from seeact_offline.files.options import (
     ABOVE_0,
     COUNT,
     FROM_0,
@@ -30,6 +21,15 @@ from seeact_offline.runs.options import (
     option,
     words_of,
 )
+from seeact_offline.grounding import MAX_SIDE
+from seeact_offline.grounding.strategies import STRATEGIES, UNGROUNDED, agents, find_strategy, groundings, own_options
+from seeact_offline.grounding.strategy import Strategy
+from seeact_offline.merging import RELEASED_SIZE
+from seeact_offline.models import ModelOptions, Price, usage
+from seeact_offline.models.parameters import read_model_args
+from seeact_offline.models.prices import PriceTable, read_given
+from seeact_offline.ranking.stage import DATA, RANKING, RankConfig
+from seeact_offline.records import IMAGE_DETAILS, MERGE_RULES, ImageDetail, ImageFormat, InputError, MergeRule
 
 SEEACT = "seeact"
 """Names the agent that a grounding belongs to."""
@@ -37,8 +37,7 @@ _MODEL = ModelOptions()
 """The defaults of a model."""
 BATCHINGS = ("per-group", "shared-turn1")
 MOST_REPEATS = 1000
-DATA, RANKING, QUESTIONS, EXECUTION = "data", "ranking, grounding and prompts", "questions", "execution"
-MODEL, RUN, RESUMING = "model", "run", "resuming"
+QUESTIONS, MODEL, RUN, RESUMING = "questions", "model", "run", "resuming"
 """Groups of options."""
 SIDE = Number(int, 16, "a whole number from 16 to 100000", most=100_000)
 
@@ -69,65 +68,7 @@ def _known_protocols() -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankingOptions:
-    """The data, the ranker and the engine: options of a ranking as well as of a run."""
-
-    # fmt: off
-    dataset: Any = option(
-        "sample", "a folder of parquet or JSONL files, one such file, SeeClick's or ShowUI's files, or"
-        " OWNER/NAME[@REVISION] of the hub (default: {default})",
-        group=DATA, metavar="DIR|FILE|HUB_ID", is_basic=True,
-    )
-    """Also a `datasets` object."""
-    split: str = option(
-        "cross_task", "train, cross_task, cross_website, cross_domain, or all:"
-        " the three test splits (default: {default})",
-        group=DATA, is_basic=True,
-    )
-    limit: int | None = option(
-        None, "use only the first N tasks", group=DATA, number=POSITIVE, metavar="N_TASKS", is_basic=True
-    )
-
-    ranker: str | None = option(
-        None, "bm25, bundled, a checkpoint, a score file, or several fused by rank"
-        " (default: bundled+bm25 for the sample, else the published DeBERTa)",
-        group=RANKING, metavar="NAME|DIR|HUB_ID|FILE[+...]", is_basic=True,
-    )
-    dtype: str = option(
-        "auto", "number format of a checkpoint: auto is float32 on a CPU and bfloat16 on a GPU;"
-        " mixed is bfloat16 with float32 near the cut, which nearly always gives the best 50 of"
-        " float32 (default: {default})",
-        group=RANKING, choices=DTYPES,
-    )
-    backend: str = option(
-        "auto", "implementation of a checkpoint's forward pass (default: {default})", group=RANKING, choices=BACKENDS
-    )
-
-    engine: str = option(
-        "local", "run in this process or on Ray workers, with the same output files (default: {default})",
-        group=EXECUTION, choices=ENGINES,
-    )
-    address: str | None = option(
-        None, "address of a Ray cluster, or auto (default: a new Ray on this machine)",
-        group=EXECUTION, metavar="HOST:PORT",
-    )
-    score_workers: int | None = option(
-        None, "number of workers that hold a model: first the ranker, then the evaluated model",
-        group=EXECUTION, number=POSITIVE, metavar="N",
-    )
-    describe_workers: int | None = option(
-        None, "number of workers that read pages for the ranker", group=EXECUTION, number=POSITIVE, metavar="N"
-    )
-    gpus_per_worker: float | None = option(
-        None, "GPUs, or share of one, for each worker with a model (default:"
-        " 1 for a checkpoint or hf/, if there are GPUs)",
-        group=EXECUTION, number=FROM_0, metavar="X",
-    )
-    # fmt: on
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvalConfig(RankingOptions):
+class EvalConfig(RankConfig):
     """Everything that decides a run. The defaults run on the bundled sample, offline and without a key.
 
     Options that one grounding alone has (`marks`, `coordinates`, ...) are in `grounding_options`; `of` and `changed`
@@ -158,7 +99,8 @@ class EvalConfig(RankingOptions):
         group=RANKING, number=POSITIVE, metavar="K", is_basic=True, decides_questions=True,
     )
     group_size: int = option(
-        17, "number of candidates a question (default: {default}, with 16 in the first, as in the released code)",
+        RELEASED_SIZE,
+        "number of candidates a question (default: {default}, with 16 in the first, as in the released code)",
         group=RANKING, number=POSITIVE, metavar="N", decides_questions=True,
     )
     merge: MergeRule = option(

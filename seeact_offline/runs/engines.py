@@ -1,4 +1,4 @@
-"""Engines that rank and ask in place of this process, by name; an annex brings each, and they load when chosen."""
+"""Engines that ask in place of this process, by name; an annex brings each, and they load when chosen."""
 
 from __future__ import annotations
 
@@ -12,28 +12,9 @@ from seeact_offline.models import ModelOptions, find_model
 from seeact_offline.ranking import Scores
 from seeact_offline.records import Model, Step
 
-LOCAL = "local"
-"""Names this process."""
-RANKING_ENGINES = Doors({"ray": "seeact_offline.cluster.ray:open_engine"})
-"""Name -> function of a ranker's name, `Workers`, an opener of rankers and a function that hears of lost workers, which
-opens a `ranking.pipeline.Engine`."""
 ASKING_ENGINES = Doors({"ray": "seeact_offline.cluster.ray_asking:open_worker_pool"})
 """Name -> function of an `AskTask`, `Workers` and a function that hears of lost workers, which opens a pool whose
 `ask(step, scores)` asks a step."""
-ENGINES = (LOCAL, *RANKING_ENGINES)
-
-
-@dataclass(frozen=True, slots=True)
-class Workers:
-    """The cluster to work on, and the number of workers; None: as many as there is room for."""
-
-    address: str | None = None
-    """HOST:PORT of a cluster, or auto; None: one of our own on this machine, which ends with the run."""
-    score: int | None = None
-    """Workers with a model each: a ranker, or the model that is asked."""
-    describe: int | None = None
-    gpus_each: float | None = None
-    """GPUs, or a share of one, for every worker with a model."""
 
 
 @dataclass(frozen=True)

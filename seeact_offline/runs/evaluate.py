@@ -12,6 +12,7 @@ from seeact_offline.files.markdown import printable
 from seeact_offline.grounding.strategies import notes
 from seeact_offline.models.budget import Budget
 from seeact_offline.ranking import Scores
+from seeact_offline.ranking.stage import extent
 from seeact_offline.records import Model, Prediction, Step
 from seeact_offline.runs.ask import RunState, StepAnswer, ask_step, ask_steps, run_coroutine
 from seeact_offline.runs.config import EvalConfig
@@ -21,10 +22,9 @@ from seeact_offline.runs.opening import OpenRun, open_run
 from seeact_offline.runs.paid_folder import PaidFolder, paid_folder
 from seeact_offline.runs.reading_hints import reading_hint
 from seeact_offline.runs.run import Run
-from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted, report
-from seeact_offline.scoring.results import assemble
+from seeact_offline.scoring.results import ScoringInput, assemble
 
 
 def evaluate(config: EvalConfig | None = None, *, watch: Watch | None = None, **options: Any) -> Run:
@@ -157,14 +157,9 @@ def write_results(run: OpenRun, state: RunState, complete: bool) -> int:
     """Scores the steps that were reached and writes all files of the run; returns how many steps that were."""
     order = state.reached(run)
     predictions, truths = [state.done[key] for key in order], [state.truths[key] for key in order]
+    orders = run.folder.finished_repeats(truths)
     made = assemble(
-        predictions,
-        truths,
-        run.protocol,
-        run.manifest.settings,
-        complete=complete,
-        flagged=run.flagged,
-        orders=run.folder.finished_repeats(truths),
+        ScoringInput(run.manifest.settings, predictions, truths, complete, run.flagged, orders), run.protocol
     )
     run.folder.order(predictions, truths)
     results = made.results.changed(cost_usd=run_cost(run.folder, made.results.usage["cost_usd"]))

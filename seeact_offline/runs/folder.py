@@ -11,35 +11,28 @@ import subprocess
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import msgspec
 from filelock import FileLock, Timeout
 
-from seeact_offline.files.formats import FormatError, decoded, read_json, typed
+from seeact_offline.files.formats import FormatError, check_other_answer, decoded, read_json, typed
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.named import read_regular
 from seeact_offline.files.redaction import redact, redact_values
 from seeact_offline.files.whole import Journal, replace_text
 from seeact_offline.records import (
-    Box,
     Call,
     CallRecord,
     InputError,
-    Kinship,
-    Operation,
-    OtherAnswer,
+    KeyedRow,
     Prediction,
     Reply,
-    ShownPicture,
-    Stage,
     StepKey,
     Truth,
-    Usage,
 )
 from seeact_offline.scoring.report import how_it_was_run
 from seeact_offline.scoring.results import Results
@@ -234,7 +227,7 @@ class RunFolder:
             if not self._timings.is_open:
                 self._open.enter_context(self._timings)
             place = {**prediction.key._asdict(), "group": call.group, "turn": call.turn}
-            self._timings.append(_line({**place, **asdict(call.record)}))
+            self._timings.append(_line({**place, **_row(call.record)}))
         for node, caption in prediction.captions.items():
             if not self._captions.is_open:
                 self._open.enter_context(self._captions)
@@ -249,31 +242,32 @@ class RunFolder:
         for line in self._journal.lines():
             with worded(f"line {line.number} of {self.predictions}, which is no prediction of ours"):
                 prediction = read_prediction(line.text)
-            of_step = calls.get(prediction.key)
-            done[prediction.key] = replace(prediction, calls=tuple(of_step)) if of_step else prediction
+            if of_step := calls.get(prediction.key):
+                prediction = msgspec.structs.replace(prediction, calls=tuple(of_step))
+            done[prediction.key] = prediction
         return done
 
     def load_targets(self) -> dict[StepKey, Truth]:
         """The right answers so far; empty for a run from before they were kept. Raises InputError for damage."""
-        found: dict[StepKey, Truth] = {}
+        truths: dict[StepKey, Truth] = {}
         for line in self._targets.lines():
             with worded(f"line {line.number} of {self.targets}, which says of no step what was right"):
                 truth = read_target(line.text)
-            found[truth.key] = truth
-        return found
+            truths[truth.key] = truth
+        return truths
 
     def load_calls(self) -> dict[StepKey, list[Call]]:
         """The calls of each step when it was last asked. Raises InputError for damage."""
-        found: dict[StepKey, list[Call]] = {}
+        calls: dict[StepKey, list[Call]] = {}
         for line in self._timings.lines():
             with worded(f"line {line.number} of {self.timings}, which says of no call what it took"):
-                call = decoded(line.text, CallLine)
-            calls = found.setdefault(call.key, [])
-            if any((one.group, one.turn) == (call.group, call.turn) for one in calls):
+                key, call = read_call(line.text)
+            of_step = calls.setdefault(key, [])
+            if any((earlier.group, earlier.turn) == (call.group, call.turn) for earlier in of_step):
                 # the step was asked again
-                calls.clear()
-            calls.append(Call(call.group, call.turn, call.record))
-        return found
+                of_step.clear()
+            of_step.append(call)
+        return calls
 
     # --- at the end ---
 
@@ -284,14 +278,14 @@ class RunFolder:
         replace_text(self.targets, _lines(map(target_line, truths)))
         if self.captions.exists():
             # a step that was asked again has new ones
-            told = {
+            captions = {
                 (row["annotation_id"], row["action_uid"], row["backend_node_id"]): row
                 for row in map(json.loads, (line.text for line in self._captions.lines()))
             }
             places = {prediction.key: place for place, prediction in enumerate(predictions)}
             rows = sorted(
-                told.values(),
-                key=lambda row: places.get(KeyLine(row["annotation_id"], row["action_uid"]).key, len(places)),
+                captions.values(),
+                key=lambda row: places.get(StepKey(row["annotation_id"], row["action_uid"]), len(places)),
             )
             replace_text(self.captions, _lines(map(_line, rows)))
 
@@ -330,7 +324,7 @@ class RunFolder:
         keys = set()
         for number, line in enumerate(read_regular(path).splitlines(), 1):
             with worded(f"line {number} of {path}, which names no step"):
-                keys.add(typed(read_json(line), KeyLine).key)
+                keys.add(typed(read_json(line), KeyedRow).key)
         return frozenset(keys)
 
     def write(self, name: str, text: str) -> None:
@@ -346,8 +340,8 @@ class RunFolder:
     def finished_repeats(self, truths: Sequence[Truth]) -> list[list[Prediction]]:
         """The predictions of every repeat that has one for each of these steps, in order of number."""
         numbers = [path.name.removeprefix(REPEAT) for path in self.path.glob(f"{REPEAT}*")]
-        found = [self.repeat(number).load() for number in sorted(int(n) for n in numbers if n.isdecimal())]
-        return [[done[truth.key] for truth in truths] for done in found if all(truth.key in done for truth in truths)]
+        repeats = [self.repeat(number).load() for number in sorted(int(n) for n in numbers if n.isdecimal())]
+        return [[done[truth.key] for truth in truths] for done in repeats if all(truth.key in done for truth in truths)]
 
 
 def check_no_run(out: Path) -> None:
@@ -383,107 +377,52 @@ def worded(where: str, argument: str = "out") -> Iterator[None]:
 # --- lines, as they are written and read ---
 
 
+LEFT_OUT = {
+    Prediction: {"point", "notes", "reachable", "element_text", "stage"},
+    Reply: {"shown"},
+    Truth: {"also_right"},
+}
+"""Fields that a row lacks where they are not set. All others are always there."""
+OWN_FILES = {"calls.jsonl", "captions.jsonl"}
+"""Fields of `Prediction` that are no part of its row."""
+
+
+def _row(record: msgspec.Struct) -> dict[str, Any]:
+    """The row of a record: its fields, in their order."""
+    left_out = LEFT_OUT.get(type(record), ())
+    fields = zip(record.__struct_encode_fields__, msgspec.structs.astuple(record), strict=True)
+    return {name: value for name, value in fields if name not in left_out or value not in (None, "", (), {})}
+
+
 def prediction_line(prediction: Prediction) -> str:
-    """The JSON of one line of `predictions.jsonl`; omits optional fields that are not set."""
-    by_name = replace(prediction, failed_in=None).stage
-    optional = {
-        "point": prediction.point,
-        "notes": dict(prediction.notes) or None,
-        "reachable": prediction.reachable,
-        "element_text": prediction.element_text or None,
-        "stage": None if prediction.stage == by_name else prediction.stage,
-    }
-    row = {
-        "annotation_id": prediction.key.annotation_id,
-        "action_uid": prediction.key.action_uid,
-        "element_id": prediction.element_id,
-        "op": prediction.op,
-        "value": prediction.value,
-        "failure": prediction.failure,
-        "detail": prediction.detail,
-        "ran": prediction.ran,
-        "usage": prediction.usage.named,
-        "ranked": prediction.ranked,
-        "groups": [_group_row(group) for group in prediction.groups],
-        **{name: value for name, value in optional.items() if value is not None},
-    }
-    return _line(row)
-
-
-def _group_row(group: Reply) -> dict[str, Any]:
-    row = asdict(group)
-    return row if group.shown is not None else {name: value for name, value in row.items() if name != "shown"}
+    """The JSON of one line of `predictions.jsonl`."""
+    row = _row(prediction) | {"usage": prediction.usage.named}
+    return _line({name: value for name, value in row.items() if name not in OWN_FILES})
 
 
 def read_prediction(text: str) -> Prediction:
     """Reverses `prediction_line`. Raises FormatError."""
-    line = decoded(text, _PredictionLine)
-    return Prediction(
-        key=line.key,
-        groups=tuple(Reply(*msgspec.structs.astuple(group)) for group in line.groups),
-        element_id=line.element_id,
-        op=line.op,
-        value=line.value,
-        ranked=line.ranked,
-        usage=line.usage.read,
-        failure=line.failure,
-        detail=line.detail,
-        ran=line.ran,
-        point=line.point,
-        notes=tuple(sorted(line.notes.items())),
-        reachable=line.reachable,
-        element_text=line.element_text,
-        failed_in=line.stage,
-    )
+    decoded(text, _WholePrediction)
+    return decoded(text, Prediction)
 
 
 def target_line(truth: Truth) -> str:
     """The JSON of one line of `targets.jsonl`."""
-    operation = truth.operation
-    row = {
-        **truth.key._asdict(),
-        "website": truth.website,
-        "domain": truth.domain,
-        "op": operation.op,
-        "value": operation.value,
-        "original_op": operation.original_op,
-        "target": truth.target,
-        "positives": sorted(truth.positives),
-        "boxes": truth.boxes,
-        "picture_size": truth.picture_size,
-        "n_actions": truth.n_actions,
-        "n_before": truth.n_before,
-        "n_candidates": truth.n_candidates,
-        "kin": {kinship: sorted(ids) for kinship, ids in truth.kin.items()},
-        "task": truth.task,
-        "index": truth.index,
-        "split": truth.split,
-        "element_text": truth.element_text,
-        "action_text": truth.action_text,
-        "positives_in_order": truth.positives_in_order,
-        **({"also_right": [asdict(one) for one in truth.also_right]} if truth.also_right else {}),
-    }
-    return _line(row)
+    return _line(_row(truth))
 
 
 def read_target(text: str) -> Truth:
     """Reverses `target_line`. Raises FormatError."""
-    line = decoded(text, _TargetLine)
-    return Truth(
-        key=line.key,
-        operation=Operation(line.op, line.value, line.original_op),
-        boxes=tuple(Box(*box) for box in line.boxes),
-        kin=cast("dict[Kinship, frozenset[str]]", line.kin),
-        also_right=tuple(map(_other_answer, line.also_right)),
-        **{name: getattr(line, name) for name in _ALIKE},
-    )
+    truth = decoded(text, Truth)
+    for answer in truth.also_right:
+        check_other_answer(answer)
+    return truth
 
 
-def _other_answer(entry: dict[str, Any]) -> OtherAnswer:
-    # most runs have none
-    from seeact_offline.files.formats import OtherAnswerEntry
-
-    return typed(entry, OtherAnswerEntry).answer
+def read_call(text: str) -> tuple[StepKey, Call]:
+    """A line of `calls.jsonl`. Raises FormatError."""
+    place = decoded(text, _CallPlace)
+    return place.key, Call(place.group, place.turn, decoded(text, CallRecord))
 
 
 class _AnyManifest(msgspec.Struct):
@@ -508,126 +447,20 @@ class _Settings(msgspec.Struct):
     seed: int
 
 
-class KeyLine(msgspec.Struct, frozen=True):
-    """A line that names a step."""
-
-    annotation_id: str
-    action_uid: str
-
-    @property
-    def key(self) -> StepKey:
-        return StepKey(self.annotation_id, self.action_uid)
-
-
-class _Usage(msgspec.Struct, forbid_unknown_fields=True):
-    """`Usage` as a line holds it."""
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    image_tokens: int = 0
-    # a whole number stays one, so that the line is written again as it was
-    cost_usd: int | float | None = 0.0
-    unreported: int = 0
-
-    @property
-    def read(self) -> Usage:
-        return Usage(**msgspec.structs.asdict(self))
-
-
-class CallLine(KeyLine, frozen=True):
-    """A line of `calls.jsonl`."""
+class _CallPlace(KeyedRow, frozen=True):
+    """The place of a call in a run, and what is known of every call."""
 
     group: int
     turn: int
     attempts: int
     seconds: float
-    request_id: str | None = None
-    asked: str = ""
-    reused: bool = False
-    from_store: str | None = None
-    usage: _Usage | None = None
-    finish_reason: str | None = None
-
-    @property
-    def record(self) -> CallRecord:
-        usage = None if self.usage is None else self.usage.read
-        return CallRecord(
-            self.attempts,
-            self.seconds,
-            self.request_id,
-            self.asked,
-            self.reused,
-            self.from_store,
-            usage,
-            self.finish_reason,
-        )
 
 
-class _Group(msgspec.Struct, forbid_unknown_fields=True):
-    """`Reply` as a line holds it, with the same fields in the same order."""
-
-    group: int
-    offered: tuple[str, ...]
-    replies: tuple[str, ...]
-    element_id: str | None
-    op: str
-    value: str
-    failure: str | None = None
-    detail: str = ""
-    is_final_round: bool = False
-    shown: ShownPicture | None = None
-
-
-class _PredictionLine(KeyLine, frozen=True):
-    """A line of `predictions.jsonl`. Ignores what a later version adds, though not inside of groups and usage."""
-
-    groups: tuple[_Group, ...]
-    element_id: str | None
-    op: str
-    value: str
-    ranked: tuple[str, ...]
-    usage: _Usage
-    failure: str | None
-    detail: str
-    ran: bool
-    point: tuple[float, float] | None = None
-    notes: dict[str, int] = {}
-    reachable: bool | None = None
-    element_text: str = ""
-    stage: Stage | None = None
-
-
-class _TargetLine(KeyLine, frozen=True):
-    """A line of `targets.jsonl`."""
-
-    op: str
-    value: str
-    positives: frozenset[str]
-    website: str = ""
-    domain: str = ""
-    original_op: str = ""
-    target: str | None = None
-    boxes: tuple[tuple[float, float, float, float], ...] = ()
-    picture_size: tuple[int, int] | None = None
-    n_actions: int = 0
-    n_before: int = 0
-    n_candidates: int = 0
-    kin: dict[str, frozenset[str]] = {}
-    task: str = ""
-    index: int | None = None
-    split: str = ""
-    element_text: str = ""
-    action_text: str = ""
-    positives_in_order: tuple[str, ...] = ()
-    also_right: tuple[dict[str, Any], ...] = ()
-
-
-_ALIKE = tuple(
-    {*_TargetLine.__struct_fields__}
-    - {"annotation_id", "action_uid", "op", "value", "original_op", "boxes", "kin", "also_right"}
+_WholePrediction = msgspec.defstruct(
+    "_WholePrediction",
+    [(name, Any) for name in Prediction.__struct_encode_fields__ if name not in LEFT_OUT[Prediction] | OWN_FILES],
 )
-"""Fields that `Truth` holds in the same form."""
+"""All that a line never lacks. Of these, `Prediction` has defaults for those who make one."""
 
 
 # --- the scored run ---
@@ -717,7 +550,15 @@ def _git_commit() -> str | None:
 
 def _line(row: Mapping[str, Any]) -> str:
     # ASCII only: a lone surrogate in a model's text must not stop the file from being written
-    return json.dumps(redact_values(row))
+    return _ENCODER.encode(redact_values(row))
+
+
+def _plain(value: Any) -> Any:
+    """A record as its row, and a set as a sorted list."""
+    return redact_values(sorted(value) if isinstance(value, frozenset) else _row(value))
+
+
+_ENCODER = json.JSONEncoder(default=_plain)
 
 
 def _lines(lines: Iterable[str]) -> str:

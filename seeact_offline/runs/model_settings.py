@@ -16,10 +16,10 @@ from seeact_offline.models import ModelOptions, ModelSource, find_model, model_n
 from seeact_offline.models.budget import Budget, Ledger, Terms
 from seeact_offline.models.prices import PriceTable, Quote, bundled_prices, price_of
 from seeact_offline.models.tokens import TILES, ImageRule
+from seeact_offline.ranking.stage import LOCAL
 from seeact_offline.records import ImageFormat, InputError, Model, Prediction
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.costs import kept_cost
-from seeact_offline.runs.engines import LOCAL
 from seeact_offline.runs.folder import RunFolder
 
 REPLIES = "replies.sqlite"

@@ -14,14 +14,13 @@ from seeact_offline.grounding import Grounding, Order
 from seeact_offline.models import model_name
 from seeact_offline.models.provider import is_function
 from seeact_offline.ranking import Scores
+from seeact_offline.ranking.stage import LOCAL, RankingStage, Workers, dataset_name, ranking_stage
 from seeact_offline.records import InputError, Prediction, StepKey
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.engines import LOCAL, Workers
 from seeact_offline.runs.folder import Made, Manifest, RunFolder
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
-from seeact_offline.runs.ranking import RankConfig, RankingStage, check_ranking, ranking_stage
-from seeact_offline.runs.selection import dataset_name, selected_split, step_ids
-from seeact_offline.runs.strategy_opening import OpenedStrategy, check_pages, open_strategy
+from seeact_offline.runs.selection import selected_split, step_ids
+from seeact_offline.runs.strategy_opening import OpenedStrategy, check_pages, check_ranking, open_strategy
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.protocols import Protocol, find_protocol
 
@@ -155,7 +154,7 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
     if opened.grounding.needs_ranking:
         # pages of other tasks may not even be on this machine
         asked = split if asking.named is None else split.only({key.annotation_id for key in asking.named})
-        ranking = ranking_stage(config, asked, watch)
+        ranking = ranking_stage(config, config.scores, asked, watch)
     elif config.scores is not None:
         watch.note(f"the score file {config.scores} is not read: this grounding ranks nothing")
     manifest = _manifest(config, split, ranking, opened, protocol, model)
@@ -244,7 +243,7 @@ def _manifest(
         identity[second.role] = second.source.identity(second.options)
     ranker = None
     if ranking is not None:
-        ranker = f"scores/{config.scores.name}" if config.scores is not None else RankConfig.of(config).pinned_ranker
+        ranker = f"scores/{config.scores.name}" if config.scores is not None else config.pinned_ranker
     grouped = {"merge": config.merge, "top_k": config.top_k, "group_size": config.group_size}
     own_words = {
         "label": config.label,

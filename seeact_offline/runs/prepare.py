@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+
+import msgspec
 
 from seeact_offline.grounding import PreparedStep
 from seeact_offline.pages.dom import Page, page_of
@@ -64,7 +65,7 @@ def target_of(step: Step, read: Callable[[], Page]) -> Truth:
     except Exception:
         # a page that we never met must not end a run; that this step could not be asked is said in its prediction
         near, words = {}, ""
-    return replace(truth, picture_size=size, kin=near, element_text=words)
+    return msgspec.structs.replace(truth, picture_size=size, kin=near, element_text=words)
 
 
 def picture_size(step: Step) -> tuple[int, int] | None:

@@ -8,8 +8,7 @@ from seeact_offline.grounding.conversation import Question
 from seeact_offline.records import Step
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.prepare import prepare
-from seeact_offline.runs.ranking import live_scores
-from seeact_offline.runs.strategy_opening import open_strategy
+from seeact_offline.runs.strategy_opening import live_scores, open_strategy
 
 
 def questions(step: Step, config: EvalConfig | None = None, **options: Any) -> list[Question]:

@@ -10,25 +10,12 @@ from seeact_offline.dataset import Split, open_split
 from seeact_offline.files.named import read_text
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.scoring.report import counted, first_tasks
 
 
 def selected_split(config: EvalConfig) -> Split:
     """Opens the split with the tasks that the configuration takes. Raises DatasetError."""
     split = open_split(config.dataset, config.split, limit=config.limit, tasks=config.task_ids)
     return split if config.sample is None else split.drawn(config.sample, config.seed)
-
-
-def dataset_name(dataset: object) -> str:
-    """The data set as results name it: the path or id, or an object's kind."""
-    return str(dataset) if isinstance(dataset, str | Path) else f"a {type(dataset).__name__}"
-
-
-def extent(split: Split) -> str:
-    """The extent of a split in words: its steps, and its tasks, which are what a limit counts."""
-    n = len(split.tasks)
-    tasks = first_tasks(n) if split.limit == n else counted(n, "task")
-    return f"{counted(len(split.keys), 'step')} of {dataset_name(split.dataset)} ({split.name}), {tasks}"
 
 
 def step_ids(ids: str | Collection[str]) -> tuple[str, ...]:

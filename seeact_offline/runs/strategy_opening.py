@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from seeact_offline.dataset import Split
+from seeact_offline.dataset.split import is_recut
 from seeact_offline.files.formats import FormatError, typed
 from seeact_offline.grounding import MAX_SIDE, Grounding, Order, QuestionOptions
 from seeact_offline.grounding.strategies import (
@@ -22,6 +23,7 @@ from seeact_offline.grounding.strategies import (
 )
 from seeact_offline.grounding.strategy import GROUPING_OPTIONS, Strategy, StrategyInputs
 from seeact_offline.prompting import live_ending, only_with
+from seeact_offline.ranking import LiveScores, Scores, read_scores
 from seeact_offline.records import InputError, UnusedOption
 from seeact_offline.runs.config import BATCHINGS, SEEACT, EvalConfig
 from seeact_offline.runs.folder import read_manifest
@@ -102,6 +104,20 @@ def check_pages(config: EvalConfig, split: Split) -> None:
     if config.find_strategy().needs_page or config.no_image:
         name, title = ("agent", config.agent) if config.agent != SEEACT else ("grounding", config.grounding)
         split.check_pages(name, "`no_image`" if config.no_image else f"`{name}` {title}")
+
+
+def check_ranking(config: EvalConfig) -> None:
+    """Raises InputError for data without a ranking that was chosen, where the grounding needs one. Data of pictures
+    alone is refused once it is open, by a sentence of its own."""
+    if config.scores is None and open_strategy(config).grounding.needs_ranking and not is_recut(config.dataset):
+        config.check_chosen()
+
+
+def live_scores(config: EvalConfig) -> Scores:
+    """Scores for a step that is in no split: from the score file, or made on request and not kept. Raises
+    InputError."""
+    check_ranking(config)
+    return LiveScores(config.open_ranker()) if config.scores is None else read_scores(config.scores)
 
 
 def without_ignored(config: EvalConfig) -> EvalConfig:

@@ -38,7 +38,7 @@ def summarise(
     has_ranks = ranked or any(s.best_rank is not None for s in scores) or not ran
     notes: Counter[str] = Counter()
     for prediction in predictions:
-        notes.update(dict(prediction.notes))
+        notes.update(prediction.notes)
     return Summary(
         n_tasks=len(tasks),
         n_steps=len(scores),
@@ -80,8 +80,17 @@ def by_task(keys: Sequence[StepKey], values: Sequence[T]) -> dict[str, list[T]]:
     return tasks
 
 
+def task_numbers(keys: Sequence[StepKey]) -> np.ndarray:
+    """The task of each step, numbered by first appearance: shape (n_steps,)."""
+    task_of = np.empty(len(keys), dtype=int)
+    for number, places in enumerate(by_task(keys, range(len(keys))).values()):
+        task_of[places] = number
+    return task_of
+
+
 def metric(values: Mapping[str, Sequence[float]], seed: int = 0) -> Metric:
-    """Macro and micro average of one figure, given as task -> values of its steps; the interval is that of the macro average.
+    """Macro and micro average of one figure, given as task -> values of its steps; the interval is that of the macro
+    average.
 
     Without tasks everything is 0.
 
@@ -102,13 +111,14 @@ def metric(values: Mapping[str, Sequence[float]], seed: int = 0) -> Metric:
 
 
 def micro_interval(values: Mapping[str, Sequence[float]], seed: int = 0) -> inference.Interval:
-    """The interval of the micro average, the mean over steps, clustered by task. `values`: task -> values of its steps."""
+    """The interval of the micro average, the mean over steps, clustered by task. `values`: task -> values of its
+    steps."""
     tasks = list(values.values())
-    steps = np.concatenate([np.asarray(one, dtype=float) for one in tasks]) if tasks else np.zeros(0)
+    steps = np.concatenate([np.asarray(of_task, dtype=float) for of_task in tasks]) if tasks else np.zeros(0)
     if not len(steps):
         return inference.Interval((0.0, 1.0))
     micro = float(steps.mean())
-    added = np.array([inference.total(one) - micro * len(one) for one in tasks]) / len(steps)
+    added = np.array([inference.total(of_task) - micro * len(of_task) for of_task in tasks]) / len(steps)
     spread = float(((steps - micro) ** 2).mean())
     return inference.interval(micro, inference.linearised(micro, added), spread, tasks, seed)
 
@@ -123,8 +133,8 @@ def task_success(
 ) -> float | None:
     """Share of tasks with at most this many failing steps (SeeAct's Offline 0 and Offline 1).
 
-    `missing`: task -> its actions without a row, where a protocol counts them as failures. None if steps have no success, as in
-    runs that ask for no element.
+    `missing`: task -> its actions without a row, where a protocol counts them as failures. None if steps have no
+    success, as in runs that ask for no element.
     """
     if not tasks:
         return 0.0

@@ -1,4 +1,5 @@
-"""A second figure for steps that have several right answers. The first one counts the annotated answer alone, and never changes.
+"""A second figure for steps that have several right answers. The first one counts the annotated answer alone, and never
+changes.
 
 A file with one JSON object a line, of which the last three fields may be left out::
 
@@ -12,17 +13,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import numpy as np
 
-from seeact_offline.files.formats import OtherAnswerEntry
+from seeact_offline.files.formats import check_other_answer
 from seeact_offline.files.named import read_rows
-from seeact_offline.records import InputError, Metric, Operation, OtherAnswer, Prediction, StepKey, Truth
-from seeact_offline.scoring.answers import Answers
+from seeact_offline.records import InputError, Metric, OtherAnswer, Prediction, StepKey, Truth
+from seeact_offline.scoring.labelled_predictions import LabelledPredictions
 from seeact_offline.scoring.rules import Protocol
 
 _NotEmpty = Annotated[str, msgspec.Meta(min_length=1)]
@@ -33,9 +34,13 @@ class OtherAnswerLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
 
     annotation_id: _NotEmpty
     action_uid: _NotEmpty
-    also_right: Annotated[tuple[OtherAnswerEntry, ...], msgspec.Meta(min_length=1)]
+    also_right: Annotated[tuple[OtherAnswer, ...], msgspec.Meta(min_length=1)]
     note: str = ""
     annotator: str = ""
+
+    def __post_init__(self) -> None:
+        for answer in self.also_right:
+            check_other_answer(answer)
 
     @property
     def key(self) -> StepKey:
@@ -48,19 +53,20 @@ class OtherAnswerLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
 
 
 def read_also_right(path: Path) -> dict[StepKey, OtherAnswerLine]:
-    """Reads other right answers in the order of the file. Raises InputError with the number of the line that is at fault."""
-    found: dict[StepKey, OtherAnswerLine] = {}
+    """Reads other right answers in the order of the file. Raises InputError with the number of the line that is at
+    fault."""
+    lines: dict[StepKey, OtherAnswerLine] = {}
     for row, where in read_rows("also_right", path, OtherAnswerLine):
-        if row.key in found:
+        if row.key in lines:
             raise InputError("also_right", "each step once", f"{row.key} again in {where}")
-        found[row.key] = row
-    return found
+        lines[row.key] = row
+    return lines
 
 
 def with_also_right(truths: Sequence[Truth], lines: Mapping[StepKey, OtherAnswerLine]) -> list[Truth]:
     """Adds the answers of a file to those that the truths have."""
     return [
-        replace(truth, also_right=(*truth.also_right, *(one.answer for one in line.also_right)))
+        msgspec.structs.replace(truth, also_right=(*truth.also_right, *line.also_right))
         if (line := lines.get(truth.key)) is not None
         else truth
         for truth in truths
@@ -74,32 +80,35 @@ class SecondFigure:
     n_steps: int
     """Steps that count and have another right answer."""
     n_gained: int
-    """Steps that succeed by another right answer and not by the annotated one; without elements, whose operation is right by one alone."""
+    """Steps that succeed by another right answer and not by the annotated one; without elements, whose operation is
+    right by one alone."""
     element_accuracy: Metric | None
     """None, as is `step_success_rate`, for a run that asks for no element."""
     operation_f1: Metric
     step_success_rate: Metric | None
 
 
-def second_figure(answers: Answers, protocol: Protocol, seed: int) -> SecondFigure | None:
+def second_figure(labelled: LabelledPredictions, protocol: Protocol, seed: int) -> SecondFigure | None:
     """None where no step that counts has another right answer."""
-    scored = answers.scored(protocol)
+    scored = labelled.credits(protocol)
     counted = scored.counted
-    with_others = [place for place, truth in enumerate(answers.truths) if truth.also_right and counted[place]]
+    with_others = [place for place, truth in enumerate(labelled.truths) if truth.also_right and counted[place]]
     if not with_others:
         return None
     element, f1, success = (column.astype(float) for column in (scored.element, scored.operation_f1, scored.success))
     tried: list[tuple[int, Prediction, Truth]] = [
-        (place, answers.predictions[place], other_truth(answers.truths[place], one))
+        (place, labelled.predictions[place], other_truth(labelled.truths[place], other))
         for place in with_others
-        for one in answers.truths[place].also_right
+        for other in labelled.truths[place].also_right
     ]
-    others = Answers([prediction for _, prediction, _ in tried], [truth for _, _, truth in tried]).scored(protocol)
+    others = LabelledPredictions([prediction for _, prediction, _ in tried], [truth for _, _, truth in tried]).credits(
+        protocol
+    )
     for row, (place, _, _) in enumerate(tried):
         by_other = float(others.success[row]), float(others.element[row]), float(others.operation_f1[row])
         if by_other > (success[place], element[place], f1[place]):
             success[place], element[place], f1[place] = by_other
-    right = [truth for truth, counts in zip(answers.truths, counted.tolist(), strict=True) if counts]
+    right = [truth for truth, counts in zip(labelled.truths, counted.tolist(), strict=True) if counts]
     grounded = protocol.element is not None
     average = protocol.averaging(right)
 
@@ -118,10 +127,15 @@ def second_figure(answers: Answers, protocol: Protocol, seed: int) -> SecondFigu
 
 def other_truth(truth: Truth, other: OtherAnswer) -> Truth:
     """The step as if this answer had been annotated."""
-    operation = truth.operation if other.op is None else Operation(other.op, other.value)
+    truth = msgspec.structs.replace(truth, also_right=())
+    if other.op is not None:
+        truth = msgspec.structs.replace(truth, op=other.op, value=other.value, original_op="")
     if not other.element_ids:
-        return replace(truth, operation=operation, also_right=())
-    return replace(
-        truth, operation=operation, positives=frozenset(other.element_ids), positives_in_order=other.element_ids,
-        target=other.element_ids[0], boxes=other.boxes, also_right=(),
-    )  # fmt: skip
+        return truth
+    return msgspec.structs.replace(
+        truth,
+        positives=frozenset(other.element_ids),
+        positives_in_order=other.element_ids,
+        target=other.element_ids[0],
+        boxes=other.boxes,
+    )

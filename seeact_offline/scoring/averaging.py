@@ -1,4 +1,5 @@
-"""Averages by a protocol's rules: the mean of groups' means, over tasks or over operations, padded to a task's length."""
+"""Averages by a protocol's rules: the mean of groups' means, over tasks or over operations, padded to a task's
+length."""
 
 from __future__ import annotations
 
@@ -31,8 +32,9 @@ class Averaging:
         length: Callable[[Truth], int],
         n_entries: Callable[[Truth], int] = lambda truth: 1,
     ) -> None:
-        """`group`: in which a step is averaged, None for none. `length`: actions that a task has, from its last row; each one
-        without a row counts 0 and belongs to the group of that row. `n_entries`: how often a step enters the averages."""
+        """`group`: in which a step is averaged, None for none. `length`: actions that a task has, from its last row;
+        each one without a row counts 0 and belongs to the group of that row. `n_entries`: how often a step enters the
+        averages."""
         lasts = aggregate.by_task([truth.key for truth in truths], truths)
         self.missing = {task: max(0, length(rows[-1]) - len(rows)) for task, rows in lasts.items()}
         """Task -> its actions without a row, where `length` counts them."""

@@ -20,6 +20,7 @@ from seeact_offline.scoring.overlap_tables import overlap_tables
 if TYPE_CHECKING:
     import pandas as pd
 
+# an interval of a difference, at 95 %, leaves 0 out exactly where p is below this
 SIGNIFICANT = 0.05
 ALWAYS_CLICK = "always CLICK, no element"
 
@@ -43,7 +44,8 @@ class PairedDifference:
     n_tasks_that_differ: int
     """Tasks whose means differ: p rests on these alone."""
     detectable: float | None
-    """The smallest difference that this many tasks find with power 80 % at 5 %; None where fewer than FEWEST_TASKS differ."""
+    """The smallest difference that this many tasks find with power 80 % at 5 %; None where fewer than FEWEST_TASKS
+    differ."""
     tasks_needed: int | None
     """Tasks that would find `Comparison.detect` points with that power; None where nothing varies."""
 
@@ -155,10 +157,10 @@ class Comparison:
             row = self._row(pair.metric, pair.second, macros, pair.gap)
             rows.append(row | sizes | {"p_holm": pair.p_holm})
         for by, breakdown in self.breakdowns.items():
-            for one in breakdown:
-                sizes = {"by": by, "label": one.label, "n_tasks": one.n_tasks, "n_steps": one.n_steps}
-                for metric, gaps in one.gaps.items():
-                    rows += [self._row(metric, name, one.figures[metric], gap) | sizes for name, gap in gaps.items()]
+            for cell in breakdown:
+                sizes = {"by": by, "label": cell.label, "n_tasks": cell.n_tasks, "n_steps": cell.n_steps}
+                for metric, gaps in cell.gaps.items():
+                    rows += [self._row(metric, name, cell.figures[metric], gap) | sizes for name, gap in gaps.items()]
         return pd.DataFrame(rows)
 
     def _row(self, metric: str, second: str, macros: Mapping[str, float], gap: Gap) -> dict[str, object]:
@@ -187,11 +189,11 @@ class Comparison:
             _difference_noise(self),
             *(_breakdown(self, name, rows) for name, rows in self.breakdowns.items()),
         ]
-        return [one for one in tables if one is not None]
+        return [table for table in tables if table is not None]
 
     def report(self) -> str:
         """The comparison as Markdown."""
-        return "\n\n".join(one.markdown() for one in self.tables()) + "\n"
+        return "\n\n".join(table.markdown() for table in self.tables()) + "\n"
 
 
 # --- as Markdown ---
@@ -235,13 +237,16 @@ def _figure(metric: Metric, seeds: Sequence[object]) -> tuple[object, ...]:
 def _about(comparison: Comparison) -> list[str]:
     """The notes needed to read the figures."""
     notes = [
-        f"Percent, over {comparison.n_steps} steps of {comparison.n_tasks} tasks, protocol {comparison.protocol}. Macro: mean"
-        " over tasks of the task's mean, to which interval, standard error and effective n belong. Tied: the figures are equal"
+        f"Percent, over {comparison.n_steps} steps of {comparison.n_tasks} tasks, protocol {comparison.protocol}."
+        " Macro: mean"
+        " over tasks of the task's mean, to which interval, standard error and effective n belong. Tied: the figures"
+        " are equal"
         f" as printed. Not told apart from the best: at {SIGNIFICANT * 100:g} %, all pairs of runs considered.",
     ]
     if comparison.groups:
         notes.append(
-            "A group is the mean of its runs: a step's credit is its mean over them, and intervals are over tasks. sd: sample standard"
+            "A group is the mean of its runs: a step's credit is its mean over them, and intervals are over tasks. sd:"
+            " sample standard"
             " deviation of the runs' own averages."
         )
     for name, runs in comparison.groups.items():
@@ -255,7 +260,8 @@ def _about(comparison: Comparison) -> list[str]:
     notes += different_data(comparison)
     if comparison.averaged_otherwise:
         notes.append(
-            f"The own results of {', '.join(comparison.averaged_otherwise)} have other figures: their protocol averages in"
+            f"The own results of {', '.join(comparison.averaged_otherwise)} have other figures: their protocol"
+            " averages in"
             " another way, or over steps that are not compared."
         )
     return notes
@@ -283,9 +289,12 @@ def _differences(comparison: Comparison) -> Table:
     header = ("metric", "difference", "points", "95 % interval", "p", *(["p, Holm"] if several else []))
     needed = f"tasks for {comparison.detect:g} points"
     note = (
-        "Of the macro averages, the other run minus the baseline, paired by step, clustered by task. p: how often the tasks' differences average as far from 0 with other signs, of all"
-        f" patterns of signs up to {EXACT_UP_TO} tasks, of {RESAMPLES:,} random ones beyond. Interval: the differences that the same"
-        " test does not reject at 5 %. Detectable: the smallest difference that these tasks find in four of five such comparisons"
+        "Of the macro averages, the other run minus the baseline, paired by step, clustered by task. p: how often the"
+        " tasks' differences average as far from 0 with other signs, of all"
+        f" patterns of signs up to {EXACT_UP_TO} tasks, of {RESAMPLES:,} random ones beyond. Interval: the differences"
+        " that the same"
+        " test does not reject at 5 %. Detectable: the smallest difference that these tasks find in four of five such"
+        " comparisons"
         f" (5 %, two-sided); not known where fewer than {FEWEST_TASKS} tasks differ."
     )
     if several:
@@ -327,10 +336,10 @@ def _repeats(comparison: Comparison) -> Table | None:
     if not comparison.repeats:
         return None
     rows = []
-    for one in comparison.repeats:
-        parts = [one.variance.tasks, one.variance.steps, one.variance.repeats]
+    for repeats in comparison.repeats:
+        parts = [repeats.variance.tasks, repeats.variance.steps, repeats.variance.repeats]
         shares = [percent(part / sum(parts) if sum(parts) else None) for part in parts]
-        rows.append((METRICS[one.metric], ", ".join(one.runs), *shares))
+        rows.append((METRICS[repeats.metric], ", ".join(repeats.runs), *shares))
     note = "Percent of the variance of one step's credit; these runs differ by seed or order alone."
     header = ("metric", "repeats", "between tasks", "between steps of a task", "between repeats of a step")
     return Table(title="Where the variance is", header=header, rows=rows, notes=[note], n_labels=2)
@@ -340,12 +349,16 @@ def _noise(comparison: Comparison) -> Table | None:
     if not comparison.noise:
         return None
     rows = [
-        (METRICS[one.metric], ", ".join(one.runs), *_shares(one), _needed(one.seeds_needed)) for one in comparison.noise
+        (METRICS[noise.metric], ", ".join(noise.runs), *_shares(noise), _needed(noise.seeds_needed))
+        for noise in comparison.noise
     ]
     note = (
-        "Of the macro average of one run. Between tasks: other tasks would give another figure. Between seeds: a seed moves all tasks alike. The rest:"
-        f" tasks answer to the seed in their own ways. Seeds: how many each of two methods needs on these {comparison.n_tasks} tasks, so that a"
-        f" difference of {comparison.detect:g} points is found in four of five comparisons (5 %, two-sided), if both vary as these runs do and part"
+        "Of the macro average of one run. Between tasks: other tasks would give another figure. Between seeds: a seed"
+        " moves all tasks alike. The rest:"
+        " tasks answer to the seed in their own ways. Seeds: how many each of two methods needs on these"
+        f" {comparison.n_tasks} tasks, so that a"
+        f" difference of {comparison.detect:g} points is found in four of five comparisons (5 %, two-sided), if both"
+        " vary as these runs do and part"
         " alike at every task; as they never do, it is a lower bound."
     )
     header = ("metric", "repeats", *_SOURCES, f"seeds for {comparison.detect:g} points")
@@ -356,12 +369,15 @@ def _difference_noise(comparison: Comparison) -> Table | None:
     if not comparison.difference_noise:
         return None
     rows = [
-        (METRICS[one.metric], f"{one.second} - {one.first}", *_shares(one), _needed(one.tasks_needed), _needed(one.seeds_needed))
-        for one in comparison.difference_noise
+        (METRICS[noise.metric], f"{noise.second} - {noise.first}", *_shares(noise),
+         _needed(noise.tasks_needed), _needed(noise.seeds_needed))
+        for noise in comparison.difference_noise
     ]  # fmt: skip
     note = (
-        f"Of the difference of macro averages as it stands. Tasks, seeds: how many would find {comparison.detect:g} points in four of five comparisons"
-        " (5 %, two-sided), tasks with the seeds that there are, seeds of each group on as many tasks as there are. None: no number does, since what"
+        f"Of the difference of macro averages as it stands. Tasks, seeds: how many would find {comparison.detect:g}"
+        " points in four of five comparisons"
+        " (5 %, two-sided), tasks with the seeds that there are, seeds of each group on as many tasks as there are."
+        " None: no number does, since what"
         " the other adds is too much alone."
     )
     needed = [f"{what} for {comparison.detect:g} points" for what in ("tasks", "seeds")]
@@ -390,10 +406,10 @@ def _breakdown(comparison: Comparison, name: str, breakdown: Sequence[BreakdownR
     metric = "step_success_rate" if "step_success_rate" in comparison.figures else "operation_f1"
     differences = [text for other in others for text in (f"{other} - {base}", "95 % interval")]
     rows = []
-    for one in breakdown:
-        macros = [percent(one.figures[metric][run]) for run in comparison.runs]
-        gaps = [text for other in others for text in gap_cells(one.gaps[metric][other])[:2]]
-        rows.append((one.label, one.n_tasks, one.n_steps, *macros, *gaps))
+    for cell in breakdown:
+        macros = [percent(cell.figures[metric][run]) for run in comparison.runs]
+        gaps = [text for other in others for text in gap_cells(cell.gaps[metric][other])[:2]]
+        rows.append((cell.label, cell.n_tasks, cell.n_steps, *macros, *gaps))
     header = (name, "tasks", "steps", *comparison.runs, *differences)
     note = f"{METRICS[metric]}, macro over the tasks that have such steps; p is not given, because cells are many."
     return Table(title=f"By {name}", header=header, rows=rows, notes=[note])

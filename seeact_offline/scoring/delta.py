@@ -1,8 +1,8 @@
 """The same predictions under several protocols, and which rule makes each difference.
 
-From the first protocol to another the rules are exchanged one at a time, in the order of `Protocol`'s fields. What a figure moves
-at an exchange is that rule's, so the moves add up to the whole difference. Another order could share it out otherwise where
-two rules concern the same steps.
+From the first protocol to another the rules are exchanged one at a time, in the order of `Protocol`'s fields. What a
+figure moves at an exchange is that rule's, so the moves add up to the whole difference. Another order could share it
+out otherwise where two rules concern the same steps.
 """
 
 from __future__ import annotations
@@ -12,26 +12,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from seeact_offline.files.table import Table
 from seeact_offline.records import Prediction, Truth
-from seeact_offline.scoring.answers import Answers, StepCredits
 from seeact_offline.scoring.averaging import Averaging
+from seeact_offline.scoring.labelled_predictions import LabelledPredictions, StepCredits
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.rules import RULES, Protocol, one_entry, point_in_any_box, sentence
 
 
 def delta(predictions: Sequence[Prediction], truths: Sequence[Truth], protocols: Sequence[Protocol]) -> dict[str, Any]:
-    """`protocols`: name -> `figures` (metric -> `macro`, `micro`, the `headline`, and which of them it `quotes`) and steps
-    `left_out`. `paths`, one from the first protocol to each other: `from`, `to`, the `difference` of each headline, and `rules`,
-    those that differ: the `rule`, what it says `from` and `to`, how many `steps` it moves, and how it `moves` each headline.
-    `no_offset`, where pictures of a part of the page were shown: steps with a point on such a picture (`of`), and how many of them
-    are `lost` or `won` if the point is read as a place on the page, as if the picture began at its corner. A hit is a point in the
-    box of a positive.
+    """`protocols`: name -> `figures` (metric -> `macro`, `micro`, the `headline`, and which of them it `quotes`) and
+    steps `left_out`. `paths`, one from the first protocol to each other: `from`, `to`, the `difference` of each
+    headline, and `rules`, those that differ: the `rule`, what it says `from` and `to`, how many `steps` it moves, and
+    how it `moves` each headline. `no_offset`, where pictures of a part of the page were shown: steps with a point on
+    such a picture (`of`), and how many of them are `lost` or `won` if the point is read as a place on the page, as if
+    the picture began at its corner. A hit is a point in the box of a positive.
 
-    Figures that need an element are None under protocols without. A step is moved if what it earns changes, or whether it counts.
-    Predictions and truths are of the same steps in the same order. Without predictions every figure is 0.
+    Figures that need an element are None under protocols without. A step is moved if what it earns changes, or whether
+    it counts. Predictions and truths are of the same steps in the same order. Without predictions every figure is 0.
     """
-    figures = _Figures(Answers(predictions, truths))
+    figures = _Figures(LabelledPredictions(predictions, truths))
     first, *others = protocols
     return {
         "n_steps": len(truths),
@@ -48,21 +50,24 @@ def _no_offset(predictions: Sequence[Prediction], truths: Sequence[Truth]) -> di
         if prediction.point is None or shown is None or shown.part == (0, 0, *(truth.picture_size or ())):
             continue
         at = prediction.point[0] - shown.part[0], prediction.point[1] - shown.part[1]
-        before, after = (point_in_any_box(replace(prediction, point=one), truth) for one in (prediction.point, at))
+        before, after = (
+            point_in_any_box(msgspec.structs.replace(prediction, point=point), truth)
+            for point in (prediction.point, at)
+        )
         of, moves = of + 1, moves + Counter([after - before])
     return {"no_offset": {"of": of, "lost": moves[-1], "won": moves[1]}} if of else {}
 
 
 class _Figures:
-    """The figures of protocols over the same answers, each average laid out once."""
+    """The figures of protocols over the same predictions, each average laid out once."""
 
-    def __init__(self, answers: Answers) -> None:
-        self._answers = answers
+    def __init__(self, labelled: LabelledPredictions) -> None:
+        self._labelled = labelled
         self._averagings: dict[tuple[object, ...], Averaging] = {}
 
     def of(self, protocol: Protocol) -> dict[str, Any]:
         """An entry of `protocols` in `delta`."""
-        scored = self.scored(protocol)
+        scored = self.credits(protocol)
         one_each = replace(protocol, groups_of_f1=protocol.groups, entries_of_f1=one_entry)
         over_all, over_f1 = self._averaging(one_each, scored), self._averaging(protocol, scored)
         earned = {
@@ -73,22 +78,22 @@ class _Figures:
         figures: dict[str, Any] = {}
         for metric, (values, averaging, headline) in earned.items():
             points = averaging.points(values[scored.counted])
-            known = protocol.element is not None or metric == "operation_f1"
+            applies = protocol.element is not None or metric == "operation_f1"
             figure = {**points._asdict(), "headline": headline(*points), "quotes": headline.__name__}
-            figures[metric] = figure if known else None
+            figures[metric] = figure if applies else None
         return {"figures": figures, "left_out": int((~scored.counted).sum())}
 
     def headlines(self, protocol: Protocol) -> dict[str, float | None]:
         return {metric: figure and figure["headline"] for metric, figure in self.of(protocol)["figures"].items()}
 
-    def scored(self, protocol: Protocol) -> StepCredits:
-        return self._answers.scored(protocol)
+    def credits(self, protocol: Protocol) -> StepCredits:
+        return self._labelled.credits(protocol)
 
     def _averaging(self, protocol: Protocol, scored: StepCredits) -> Averaging:
         """The averaging of Operation F1."""
         key = (protocol.groups_of_f1, protocol.length, protocol.entries_of_f1, scored.counted.tobytes())
         if key not in self._averagings:
-            counted = [t for t, counts in zip(self._answers.truths, scored.counted.tolist(), strict=True) if counts]
+            counted = [t for t, counts in zip(self._labelled.truths, scored.counted.tolist(), strict=True) if counts]
             self._averagings[key] = protocol.averaging_of_f1(counted)
         return self._averagings[key]
 
@@ -102,10 +107,10 @@ def _path(first: Protocol, last: Protocol, figures: _Figures) -> dict[str, Any]:
         old, new = getattr(protocol, name), getattr(last, name)
         if old is new:
             continue
-        before, past = figures.scored(protocol), now
+        before, past = figures.credits(protocol), now
         protocol = replace(protocol, **{name: new})
         now = figures.headlines(protocol)
-        after = figures.scored(protocol)
+        after = figures.credits(protocol)
         changed = (before.element != after.element) | (before.operation_f1 != after.operation_f1)
         changed |= (before.success != after.success) | (before.counted != after.counted)
         says = {"from": sentence(old), "to": sentence(new)}
@@ -123,36 +128,38 @@ def _differences(before: Mapping[str, float | None], after: Mapping[str, float |
 # --- drawing ---
 
 
-def delta_tables(found: Mapping[str, Any]) -> list[Table]:
+def delta_tables(difference: Mapping[str, Any]) -> list[Table]:
     """The result of `delta` for people: the figures, then one table for each path. In percent and percentage points."""
-    return [_figures_table(found), *(_path_table(path) for path in found["paths"])]
+    return [_figures_table(difference), *(_path_table(path) for path in difference["paths"])]
 
 
-def _figures_table(found: Mapping[str, Any]) -> Table:
+def _figures_table(difference: Mapping[str, Any]) -> Table:
     rows = []
-    for name, one in found["protocols"].items():
-        figures = [one["figures"][metric] for metric in METRICS]
+    for name, entry in difference["protocols"].items():
+        figures = [entry["figures"][metric] for metric in METRICS]
         cells = ["-" if figure is None else f"{100 * figure['headline']:.2f} {figure['quotes']}" for figure in figures]
-        rows.append([name, *cells, one["left_out"] or None])
+        rows.append([name, *cells, entry["left_out"] or None])
     notes = []
-    if one := found.get("no_offset"):
-        shown = f"no_offset: on {one['of']} steps the picture was a part of the page"
-        notes = [f"{shown}; its places read as places on the page: {one['lost']} hits lost, {one['won']} won."]
+    if offset := difference.get("no_offset"):
+        shown = f"no_offset: on {offset['of']} steps the picture was a part of the page"
+        notes = [f"{shown}; its places read as places on the page: {offset['lost']} hits lost, {offset['won']} won."]
     return Table(
         title="The same predictions under each protocol",
         header=["protocol", *METRICS.values(), "steps left out"],
         rows=rows,
-        notes=["macro: the mean of the groups' means (tasks, or for seeclick's and showui's Operation F1 the three operations); micro: over steps.",
-               "screensuite's Operation F1 is its one figure: over clicks, where a TYPE counts a second time, half for its text.", *notes],
+        notes=["macro: the mean of the groups' means (tasks, or for seeclick's and showui's Operation F1 the three operations);"
+               " micro: over steps.",
+               "screensuite's Operation F1 is its one figure: over clicks, where a TYPE counts a second time, half for"
+               " its text.", *notes],
     )  # fmt: skip
 
 
 def _path_table(path: Mapping[str, Any]) -> Table:
-    moving = [one for one in path["rules"] if one["steps"] or any(one["moves"].values())]
-    still = [_words(one["rule"]) for one in path["rules"] if one not in moving]
+    moving = [rule for rule in path["rules"] if rule["steps"] or any(rule["moves"].values())]
+    still = [_words(rule["rule"]) for rule in path["rules"] if rule not in moving]
     rows = [
-        [_words(one["rule"]), one["from"], one["to"], one["steps"], *_points_moved(one["moves"])]
-        for one in moving
+        [_words(rule["rule"]), rule["from"], rule["to"], rule["steps"], *_points_moved(rule["moves"])]
+        for rule in moving
     ]  # fmt: skip
     return Table(
         title=f"From {path['from']} to {path['to']}: {path['to']} minus {path['from']}",

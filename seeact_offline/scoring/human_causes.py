@@ -5,8 +5,8 @@ A file with one JSON object a line, of which the last two fields may be left out
     {"annotation_id": "...", "action_uid": "...", "answer_sha256": "e3b0c442...", "cause": "wrong_annotation",
      "note": "both buttons lead there", "annotator": "Ann"}
 
-`cause` is one of HUMAN_CAUSES. `answer_sha256` binds the line to the answer that was judged (`answer_digest`), so that one file
-may hold the causes of several runs, and none is taken for a run that answered otherwise.
+`cause` is one of HUMAN_CAUSES. `answer_sha256` binds the line to the answer that was judged (`answer_digest`), so that
+one file may hold the causes of several runs, and none is taken for a run that answered otherwise.
 """
 
 from __future__ import annotations
@@ -49,13 +49,14 @@ class Relabelling:
 
     scores: list[StepScore]
     counts: dict[str, int]
-    """Numbers of causes: `used`; `changed`, those that were computed otherwise; `not_lost`, of steps that succeed or are left out."""
+    """Numbers of causes: `used`; `changed`, those that were computed otherwise; `not_lost`, of steps that succeed or
+    are left out."""
 
 
 def answer_digest(prediction: Prediction) -> str:
     """SHA-256 of the answer and of all replies of the model, as 64 hexadecimal digits."""
-    said = [group.replies for group in prediction.groups]
-    answered = [prediction.element_id, prediction.op, prediction.value, prediction.point, prediction.failure, said]
+    replies = [group.replies for group in prediction.groups]
+    answered = [prediction.element_id, prediction.op, prediction.value, prediction.point, prediction.failure, replies]
     return hashlib.sha256(json.dumps(answered).encode()).hexdigest()
 
 
@@ -63,15 +64,15 @@ def relabelled(
     scores: Sequence[StepScore], predictions: Sequence[Prediction], causes: Mapping[AnswerId, HumanCause]
 ) -> Relabelling:
     """Adds persons' causes. A step that succeeds was lost to nothing and stays as it is."""
-    found, used, changed, not_lost = [], 0, 0, 0
+    with_causes, used, changed, not_lost = [], 0, 0, 0
     for score, prediction in zip(scores, predictions, strict=True):
-        said = causes.get(AnswerId(score.key, answer_digest(prediction)))
+        human = causes.get(AnswerId(score.key, answer_digest(prediction)))
         is_lost = score.outcome not in (SUCCESS, LEFT_OUT)
-        used += said is not None and is_lost
-        not_lost += said is not None and not is_lost
-        changed += said is not None and is_lost and said.cause != score.outcome
-        found.append(score if said is None or not is_lost else replace(score, person_cause=said.cause))
-    return Relabelling(found, {"used": used, "changed": changed, "not_lost": not_lost})
+        used += human is not None and is_lost
+        not_lost += human is not None and not is_lost
+        changed += human is not None and is_lost and human.cause != score.outcome
+        with_causes.append(score if human is None or not is_lost else replace(score, person_cause=human.cause))
+    return Relabelling(with_causes, {"used": used, "changed": changed, "not_lost": not_lost})
 
 
 # --- the file ---
@@ -97,19 +98,19 @@ def check_cause(cause: str) -> None:
         raise FormatError(f"cause to be one of {', '.join(HUMAN_CAUSES)}", short(cause))
 
 
-def cause_line(judged: AnswerId, said: HumanCause) -> str:
+def cause_line(judged: AnswerId, cause: HumanCause) -> str:
     """The JSON of one line; `read_causes` is its reverse."""
-    row = {**judged.key._asdict(), "answer_sha256": judged.answer_sha256, "cause": said.cause}
-    optional = {"note": said.note, "annotator": said.annotator}
+    row = {**judged.key._asdict(), "answer_sha256": judged.answer_sha256, "cause": cause.cause}
+    optional = {"note": cause.note, "annotator": cause.annotator}
     return json.dumps({**row, **{name: text for name, text in optional.items() if text}})
 
 
 def read_causes(path: Path) -> dict[AnswerId, HumanCause]:
     """Reads causes in the order of the file. Raises InputError with the number of the line that is at fault."""
-    found: dict[AnswerId, HumanCause] = {}
+    causes: dict[AnswerId, HumanCause] = {}
     for row, where in read_rows("causes", path, _Line):
         judged = AnswerId(StepKey(row.annotation_id, row.action_uid), row.answer_sha256)
-        if judged in found:
+        if judged in causes:
             raise InputError("causes", "each answer once", f"that of {judged.key} again in {where}")
-        found[judged] = HumanCause(row.cause, row.note, row.annotator)
-    return found
+        causes[judged] = HumanCause(row.cause, row.note, row.annotator)
+    return causes

@@ -1,8 +1,8 @@
 """Resampling, standard errors, intervals and tests over tasks: pure functions of arrays.
 
-Steps of one task are alike, so the task is what is drawn, flipped and counted (`aggregate.by_task` defines the clusters). All
-bounds are rounded to PLACES decimals, so that another machine's order of summation changes no byte. docs/statistics.md says why
-each method was chosen.
+Steps of one task are alike, so the task is what is drawn, flipped and counted (`aggregate.by_task` defines the
+clusters). All bounds are rounded to PLACES decimals, so that another machine's order of summation changes no byte.
+docs/statistics.md says why each method was chosen.
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ from statistics import NormalDist
 
 import numpy as np
 
+# whole chunks of _CHUNK: `draws` fills its table chunk by chunk
 RESAMPLES = 10_000
+# measured in simulated splits, whose coverage docs/statistics.md lists
 FEW_TASKS = 100
 """Below this many tasks the bootstrap's intervals are too short."""
 LEVEL = 0.95
+# four of five comparisons, as reports say it
 POWER = 0.8
 PLACES = 9
 EXACT_UP_TO = 13
@@ -37,7 +40,8 @@ _CHUNK = 100
 
 
 def total(values: Iterable[float]) -> float:
-    """The sum from left to right. Python's own `sum` rounds otherwise from 3.12 on, so that results would have other last digits."""
+    """The sum from left to right. Python's own `sum` rounds otherwise from 3.12 on, so that results would have other
+    last digits."""
     return reduce(add, values, 0.0)
 
 
@@ -46,7 +50,8 @@ def total(values: Iterable[float]) -> float:
 
 @lru_cache(maxsize=4)
 def draws(n_tasks: int, seed: int) -> np.ndarray:
-    """The number of times that each resample holds each task, shape (RESAMPLES, n_tasks), of 8 bits: every figure uses the same draws.
+    """The number of times that each resample holds each task, shape (RESAMPLES, n_tasks), of 8 bits: every figure uses
+    the same draws.
 
     A count above 255 would take a chance of less than 1 in 256!.
     """
@@ -108,9 +113,15 @@ def interval(
 ) -> Interval:
     """The interval of an average of values from 0 to 1.
 
-    `by_task`: shape (n_tasks,), one value a task: their mean is the figure and their spread its uncertainty. For a macro
-    average these are the tasks' means, for others `linearised`. `spread`: the same average of the steps' squared distances to
-    the figure. `tasks`: of each task, the values of its steps. One task does not show how tasks vary: [0, 1].
+    `by_task`: shape (n_tasks,), one value a task: their mean is the figure and their spread its uncertainty. For a
+    macro average these are the tasks' means, for others `linearised`. `spread`: the same average of the steps' squared
+    distances to the figure. `tasks`: of each task, the values of its steps. One task does not show how tasks vary: [0,
+    1].
+
+    >>> tasks = [[1.0, 0.0]] * 5 + [[1.0, 1.0]] * 5
+    >>> of_mean = interval(0.75, np.array([sum(steps) / 2 for steps in tasks]), 0.1875, tasks)
+    >>> [round(end, 3) for end in of_mean.ci95], of_mean.method
+    ([0.487, 0.923], 'korn-graubard')
     """
     n_tasks, n_steps = len(tasks), sum(map(len, tasks))
     if n_tasks < 2:
@@ -130,11 +141,12 @@ def interval(
 
 
 def standard_error(by_task: np.ndarray) -> float:
-    """Clustered standard error of an average, from (n_tasks,) values of which it is the mean: sd over tasks / sqrt(n_tasks).
+    """Clustered standard error of an average, from (n_tasks,) values of which it is the mean: sd over tasks /
+    sqrt(n_tasks).
 
-    Miller (arXiv 2411.00640, section 2.2) sums each cluster's deviations from the mean, squares and adds them. Of the macro
-    average each task is one cluster and its mean, with weight 1 / n_tasks, is all it adds; the divisor n_tasks - 1 takes
-    the bias of few tasks away. Raises ValueError for fewer than two tasks.
+    Miller (arXiv 2411.00640, section 2.2) sums each cluster's deviations from the mean, squares and adds them. Of the
+    macro average each task is one cluster and its mean, with weight 1 / n_tasks, is all it adds; the divisor n_tasks -
+    1 takes the bias of few tasks away. Raises ValueError for fewer than two tasks.
     """
     if len(by_task) < 2:
         raise ValueError(f"by_task: expected at least two tasks, got {len(by_task)}")
@@ -142,10 +154,11 @@ def standard_error(by_task: np.ndarray) -> float:
 
 
 def linearised(figure: float, added: np.ndarray) -> np.ndarray:
-    """One value a task, whose mean is a ratio or a mean of ratios and whose spread over tasks is, to first order, that of it.
+    """One value a task, whose mean is a ratio or a mean of ratios and whose spread over tasks is, to first order, that
+    of it.
 
-    `added`: shape (n_tasks,), what the task's steps add to the figure beyond their share of it; sums to 0. Source: Woodruff,
-    JASA 66 (1971), 411-414.
+    `added`: shape (n_tasks,), what the task's steps add to the figure beyond their share of it; sums to 0. Source:
+    Woodruff, JASA 66 (1971), 411-414.
     """
     return figure + len(added) * added
 
@@ -153,8 +166,9 @@ def linearised(figure: float, added: np.ndarray) -> np.ndarray:
 def korn_graubard(share: float, n_effective: float, n_steps: int, n_tasks: int) -> tuple[float, float]:
     """Clopper-Pearson's interval of a share on the effective n, which the few degrees of freedom make smaller.
 
-    Source: Korn and Graubard, Survey Methodology 24 (1998), 193-201: the effective n times the square of t with n_steps - 1
-    degrees of freedom over t with n_tasks - 1. As NCHS does (Vital and Health Statistics 2-175, 2017), it is at most n_steps.
+    Source: Korn and Graubard, Survey Methodology 24 (1998), 193-201: the effective n times the square of t with n_steps
+    - 1 degrees of freedom over t with n_tasks - 1. As NCHS does (Vital and Health Statistics 2-175, 2017), it is at
+    most n_steps.
     """
     wanted = (1 + LEVEL) / 2
     shrink = (t_quantile(wanted, max(n_steps, n_tasks) - 1) / t_quantile(wanted, n_tasks - 1)) ** 2
@@ -170,7 +184,8 @@ def clopper_pearson(share: float, n: float) -> tuple[float, float]:
 
 
 def logit_t(mean: float, se: float, n_tasks: int) -> tuple[float, float]:
-    """Student's t around the logit of a mean between 0 and 1, by the delta method, so that the interval stays between them."""
+    """Student's t around the logit of a mean between 0 and 1, by the delta method, so that the interval stays between
+    them."""
     middle = math.log(mean / (1 - mean))
     half = t_quantile((1 + LEVEL) / 2, n_tasks - 1) * se / (mean * (1 - mean))
     return _bounds(*(1 / (1 + math.exp(-x)) for x in (middle - half, middle + half)))
@@ -200,8 +215,8 @@ class Gap:
 
     macro: float
     ci95: tuple[float, float] | None
-    """The differences that flipping signs does not reject at 5 %, so 0 is among them just where p is not below 0.05. None for
-    fewer than FEWEST_TASKS tasks, which reject nothing."""
+    """The differences that flipping signs does not reject at 5 %, so 0 is among them just where p is not below 0.05.
+    None for fewer than FEWEST_TASKS tasks, which reject nothing."""
     p: float
     """The two-sided p from flipping the signs of tasks' differences."""
 
@@ -222,7 +237,8 @@ def gap(differences: np.ndarray, seed: int = 0) -> Gap:
 def sign_flip_p(differences: np.ndarray, seed: int = 0) -> float:
     """Two-sided p of the mean of (n_tasks,) differences: how often random signs give one at least as far from 0.
 
-    Tasks without a difference look the same with either sign, so they are left out. Never 0: the signs found are a pattern too.
+    Tasks without a difference look the same with either sign, so they are left out. Never 0: the signs found are a
+    pattern too.
     """
     moved = differences[np.abs(differences) > SAME]
     if not len(moved):
@@ -235,9 +251,10 @@ def sign_flip_p(differences: np.ndarray, seed: int = 0) -> float:
 def sign_flip_interval(differences: np.ndarray, seed: int = 0) -> tuple[float, float] | None:
     """All means that `sign_flip_p` of (n_tasks,) differences, less that mean, does not reject at 1 - LEVEL.
 
-    With tasks A flipped and B not, the flipped sum is as far from 0 as the unflipped just where the mean supposed lies between
-    the means of A and B, or where A or B is empty. So p of a supposed mean is the share of patterns that hold it, and since all
-    of them hold the mean found, the bounds are order statistics. None where the patterns that hold everything are enough.
+    With tasks A flipped and B not, the flipped sum is as far from 0 as the unflipped just where the mean supposed lies
+    between the means of A and B, or where A or B is empty. So p of a supposed mean is the share of patterns that hold
+    it, and since all of them hold the mean found, the bounds are order statistics. None where the patterns that hold
+    everything are enough.
     """
     n = len(differences)
     signs = _signs(n, seed)
@@ -256,7 +273,8 @@ def sign_flip_interval(differences: np.ndarray, seed: int = 0) -> tuple[float, f
 
 @lru_cache(maxsize=4)
 def _signs(n: int, seed: int) -> np.ndarray:
-    """Patterns of -1 and 1, shape (n_patterns, n): all of them up to EXACT_UP_TO, else RESAMPLES random ones and that of no flip."""
+    """Patterns of -1 and 1, shape (n_patterns, n): all of them up to EXACT_UP_TO, else RESAMPLES random ones and that
+    of no flip."""
     if n <= EXACT_UP_TO:
         return np.where((np.arange(2**n)[:, None] >> np.arange(n)) & 1, -1, 1).astype(np.int8)
     width = -(-n // 8)
@@ -266,7 +284,8 @@ def _signs(n: int, seed: int) -> np.ndarray:
 
 
 def mcnemar_p(only_first: int, only_second: int) -> float:
-    """Exact two-sided p of McNemar's test, from the tasks that only the first of two did and those that only the second did; 1 for none.
+    """Exact two-sided p of McNemar's test, from the tasks that only the first of two did and those that only the second
+    did; 1 for none.
 
     >>> mcnemar_p(0, 6)
     0.03125
@@ -277,7 +296,8 @@ def mcnemar_p(only_first: int, only_second: int) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """The p values adjusted for how many there are, in the given order. Source: Holm, Scand. J. Statist. 6 (1979), 65-70."""
+    """The p values adjusted for how many there are, in the given order. Source: Holm, Scand. J. Statist. 6 (1979),
+    65-70."""
     order = sorted(range(len(p_values)), key=lambda i: p_values[i])
     adjusted, highest = [0.0] * len(p_values), 0.0
     for place, i in enumerate(order):
@@ -298,7 +318,8 @@ def detectable(sd: float, n_tasks: int) -> float | None:
 
 
 def tasks_to_detect(sd: float, difference: float) -> int:
-    """The number of tasks that find this difference with POWER, if tasks' differences vary by `sd`; at least FEWEST_TASKS."""
+    """The number of tasks that find this difference with POWER, if tasks' differences vary by `sd`; at least
+    FEWEST_TASKS."""
     normal = NormalDist()
     z = normal.inv_cdf((1 + LEVEL) / 2) + normal.inv_cdf(POWER)
     n = max(FEWEST_TASKS, math.ceil((z * sd / difference) ** 2))

@@ -32,11 +32,11 @@ def operation_f1(predicted: Operation | str, target: Operation | str) -> float:
     >>> operation_f1("TYPE New York City", "TYPE New York")
     0.8571428571428571
     """
-    said, wanted = _tokens(predicted), _tokens(target)
-    if not said and not wanted:
+    predicted_tokens, target_tokens = _tokens(predicted), _tokens(target)
+    if not predicted_tokens and not target_tokens:
         return 1.0
     # 2PR / (P + R), written so that equal sets give exactly 1
-    return 2 * len(said & wanted) / (len(said) + len(wanted))
+    return 2 * len(predicted_tokens & target_tokens) / (len(predicted_tokens) + len(target_tokens))
 
 
 def element_correct(element_id: str | None, positives: Collection[str]) -> bool:

@@ -1,7 +1,8 @@
 """The variance of a figure by its source, where runs have several seeds: pure functions of arrays.
 
-A task's mean under a seed is taken as the sum of a mean, a part of the task, a part of the seed (which moves all tasks alike) and a rest.
-Mean squares of the two-way table of tasks by seeds give the variances of the parts. Source: Searle, Casella and McCulloch, Variance Components (1992), ch. 4.
+A task's mean under a seed is taken as the sum of a mean, a part of the task, a part of the seed (which moves all tasks
+alike) and a rest. Mean squares of the two-way table of tasks by seeds give the variances of the parts. Source: Searle,
+Casella and McCulloch, Variance Components (1992), ch. 4.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ class FigureNoise:
     rest: float
     """By tasks that answer to the seed in their own ways."""
     seeds_needed: int
-    """Seeds of each of two methods that would show `Comparison.detect` points on these tasks, if both vary as these runs and part alike at every
-    task."""
+    """Seeds of each of two methods that would show `Comparison.detect` points on these tasks, if both vary as these
+    runs and part alike at every task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,8 @@ class DifferenceNoise:
 
 
 def parts_of(means: np.ndarray) -> Parts:
-    """`means`: shape (n_tasks, n_seeds), each task's mean under each seed; two or more of both. Each variance is at least 0."""
+    """`means`: shape (n_tasks, n_seeds), each task's mean under each seed; two or more of both. Each variance is at
+    least 0."""
     n_tasks, n_seeds = means.shape
     by_task, by_seed, grand = means.mean(axis=1), means.mean(axis=0), means.mean()
     rest = means - by_task[:, None] - by_seed[None] + grand
@@ -87,15 +89,15 @@ def difference_noise(
     metric: str, first: str, second: str, ours: np.ndarray, theirs: np.ndarray, difference: float
 ) -> DifferenceNoise:
     """`ours`, `theirs`: as for `parts_of`, over the same tasks, each with seeds of its own."""
-    one, other = parts_of(ours), parts_of(theirs)
+    first_parts, second_parts = parts_of(ours), parts_of(theirs)
     n_tasks, (n_ours, n_theirs) = len(ours), (ours.shape[1], theirs.shape[1])
     gaps = theirs.mean(axis=1) - ours.mean(axis=1)
     # what the rest adds to the tasks' differences is not of the tasks
-    rest = one.rest / n_ours + other.rest / n_theirs
+    rest = first_parts.rest / n_ours + second_parts.rest / n_theirs
     tasks = max(0.0, float(gaps.var(ddof=1)) - rest)
-    seeds = one.seeds / n_ours + other.seeds / n_theirs
+    seeds = first_parts.seeds / n_ours + second_parts.seeds / n_theirs
     now = Parts(tasks, seeds, rest)
-    of_one_seed = Parts(tasks, one.seeds + other.seeds, one.rest + other.rest)
+    of_one_seed = Parts(tasks, first_parts.seeds + second_parts.seeds, first_parts.rest + second_parts.rest)
     return DifferenceNoise(
         metric, first, second, tasks / n_tasks, seeds, rest / n_tasks,
         tasks_needed=tasks_needed(now, difference), seeds_needed=seeds_needed(of_one_seed, n_tasks, difference),
@@ -109,7 +111,8 @@ def _allowed(difference: float) -> float:
 
 
 def tasks_needed(parts: Parts, difference: float) -> int | None:
-    """The least number of tasks, 2 or more, at which the variance is small enough with one unit of seeds; None where no number is."""
+    """The least number of tasks, 2 or more, at which the variance is small enough with one unit of seeds; None where no
+    number is."""
     left = _allowed(difference) - parts.seeds
     return None if left <= 0 else max(2, math.ceil((parts.tasks + parts.rest) / left - SAME))
 

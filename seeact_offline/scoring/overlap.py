@@ -1,7 +1,7 @@
 """Steps that several runs solve, one alone solves, and none solves: pure functions of arrays.
 
-A step is solved where it earns the whole credit. The union holds the steps that any run solves: no way of choosing a run for each step
-beforehand (a router) solves more. docs/statistics.md says what each figure means.
+A step is solved where it earns the whole credit. The union holds the steps that any run solves: no way of choosing a
+run for each step beforehand (a router) solves more. docs/statistics.md says what each figure means.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ def overlap(
     causes: Mapping[str, Sequence[str]],
     seed: int,
 ) -> Overlap:
-    """`credits`: run -> shape (n_steps,), from 0 to 1. `causes`: run -> the cause of loss of each step. Steps are clustered by task."""
+    """`credits`: run -> shape (n_steps,), from 0 to 1. `causes`: run -> the cause of loss of each step. Steps are
+    clustered by task."""
     names = tuple(credits)
     credit = np.stack([credits[name] for name in names], axis=1)
     solved = credit >= 1 - inference.SAME
@@ -107,7 +108,7 @@ def overlap(
         UnsolvedStep(keys[row], tuple(causes[name][row] for name in names))
         for row in np.flatnonzero(n_solvers == 0).tolist()
     ]
-    task_of = _task_numbers(keys)
+    task_of = aggregate.task_numbers(keys)
     return Overlap(
         metric=metric,
         solved_by=tuple(SolverCount(k, int(steps)) for k, steps in enumerate(counts)),
@@ -122,14 +123,6 @@ def overlap(
         kappa=_fleiss(n_solvers, len(names), task_of, seed),
         pairs=_pairs(names, credit, solved, task_of, seed),
     )
-
-
-def _task_numbers(keys: Sequence[StepKey]) -> np.ndarray:
-    """The task of each step, numbered by first appearance."""
-    task_of = np.empty(len(keys), dtype=int)
-    for number, places in enumerate(aggregate.by_task(keys, range(len(keys))).values()):
-        task_of[places] = number
-    return task_of
 
 
 def _causes(names: Sequence[str], unsolved: Sequence[UnsolvedStep]) -> tuple[UnsolvedCause, ...]:

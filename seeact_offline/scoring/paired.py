@@ -1,6 +1,8 @@
-"""Runs against each other on the same steps: differences paired by step and clustered by task. Pure functions of step scores.
+"""Runs against each other on the same steps: differences paired by step and clustered by task. Pure functions of step
+scores.
 
-The first run is the baseline; a difference is always the other minus the baseline. docs/statistics.md says what each figure means.
+The first run is the baseline; a difference is always the other minus the baseline. docs/statistics.md says what each
+figure means.
 """
 
 from __future__ import annotations
@@ -61,7 +63,8 @@ class ScoredRun:
     headline: Mapping[str, float] | None = None
     """Its figures by metric, as its own results give them."""
     identity: str = ""
-    """The settings that its predictions depend on, without seed and order: runs that share them are repeats. Empty: not known."""
+    """The settings that its predictions depend on, without seed and order: runs that share them are repeats. Empty: not
+    known."""
     origin: str = ""
     """Tells the run from all others, its seeds and orders too; a copy has the same. Empty: not known."""
     data: DataName | None = None
@@ -73,7 +76,8 @@ class ScoredRun:
 def pooled(name: str, runs: Sequence[ScoredRun], intersect: bool = False) -> ScoredRun:
     """The mean of several runs, such as seeds of one method: the credit of a step is its mean over them.
 
-    `intersect`: drop steps that one of them lacks. Raises InputError for other protocols or steps, and for a run and its copy.
+    `intersect`: drop steps that one of them lacks. Raises InputError for other protocols or steps, and for a run and
+    its copy.
     """
     _check_protocols(runs)
     _check_copies(runs)
@@ -134,8 +138,8 @@ BREAKDOWNS = {
     "history": _bands("n_before", (0, 2, 5, 10), zero_is_known=True),
     "candidates": _bands("n_candidates", (100, 250, 500, 1000)),
 }
-"""Difficulty is the number of actions that the task lists; history, the actions before the step; candidates, the elements
-that the page lists."""
+"""Difficulty is the number of actions that the task lists; history, the actions before the step; candidates, the
+elements that the page lists."""
 
 
 # --- comparing ---
@@ -149,9 +153,22 @@ def compare_runs(
     detect: float = 5.0,
     seed: int = 0,
 ) -> Comparison:
-    """Compares each other run with the first, the baseline. `by`: names of BREAKDOWNS. `intersect`: drop steps that a run lacks.
+    """Compares each other run with the first, the baseline. `by`: names of BREAKDOWNS. `intersect`: drop steps that a
+    run lacks.
 
     `detect`: points. Raises InputError for fewer than two runs, other protocols, other steps, or no step in common.
+
+    >>> from seeact_offline.scoring.step_scores import TargetEntry
+    >>> def run(name, successes):
+    ...     rows = [
+    ...         StepRow(f"task {n}", "step", "success", 1.0, TargetEntry("CLICK"), element=1.0, success=success)
+    ...         for n, success in enumerate(successes)
+    ...     ]
+    ...     return ScoredRun(name, "seeact", {row.key: row for row in rows})
+    >>> compared = compare_runs([run("old", [0.0] * 8), run("new", [1.0] * 7 + [0.0])])
+    >>> pair = next(pair for pair in compared.pairs if pair.metric == "step_success_rate")
+    >>> pair.gap.macro, pair.gap.p, pair.second_better
+    (0.875, 0.015625, 7)
     """
     _check(runs, by, detect)
     keys = _shared_keys(runs, intersect)
@@ -174,7 +191,7 @@ def compare_runs(
         dropped={run.name: len(run.steps) - len(keys) for run in runs},
         not_run={run.name: run.n_not_run for run in runs if run.n_not_run},
         incomplete=tuple(run.name for run in runs if not run.complete),
-        data=of_different_data((one.data, one.name) for run in runs for one in (run.seeds or [run])),
+        data=of_different_data((member.data, member.name) for run in runs for member in (run.seeds or [run])),
         averaged_otherwise=tuple(run.name for run in runs if table.differs_from(run.name, run.headline or {})),
         figures={metric: {name: table.average(metric, name, seed) for name in table.names} for metric in table.metrics},
         best={metric: table.best(metric) for metric in table.metrics},
@@ -184,14 +201,14 @@ def compare_runs(
         over_always_click={
             name: table.gap(table.credit("operation_f1", name), table.clicks, seed) for name in table.names
         },
-        repeats=tuple(one for of_names, names in repeated for one in _repeats(of_names, names)),
+        repeats=tuple(repeat for of_names, names in repeated for repeat in _repeats(of_names, names)),
         mixed=tuple(mixed),
         groups={name: seeds.names for name, seeds in of_seeds.items()},
         sd={metric: {name: seeds.sd(metric) for name, seeds in of_seeds.items()} for metric in table.metrics},
         breakdowns={name: _cells(table, BREAKDOWNS[name], seed) for name in by},
         detect=detect,
         seed=seed,
-        noise=tuple(one for of_names, names in repeated for one in _noise(of_names, names, detect)),
+        noise=tuple(noise for of_names, names in repeated for noise in _noise(of_names, names, detect)),
         difference_noise=_difference_noise(runs, mixed, of_seeds, detect),
         overlap=None if of_seeds or len(runs) < FEWEST_RUNS else _overlap(runs, keys, table, seed),
     )
@@ -216,10 +233,12 @@ def _check(runs: Sequence[ScoredRun], by: Sequence[str], detect: float) -> None:
 
 def _check_protocols(runs: Sequence[ScoredRun]) -> None:
     if len({run.protocol for run in runs}) > 1:
-        told = ", ".join(f"{run.name} under {run.protocol}" for run in runs)
+        named = ", ".join(f"{run.name} under {run.protocol}" for run in runs)
         raise InputError(
             "runs",
-            sentence=f"the runs are scored under several protocols ({told}); score RUN --protocol NAME scores one again",
+            sentence=(
+                f"the runs are scored under several protocols ({named}); score RUN --protocol NAME scores one again"
+            ),
         )
 
 
@@ -234,17 +253,18 @@ def _check_copies(runs: Sequence[ScoredRun]) -> None:
 
 
 def of_different_data(runs: Iterable[tuple[DataName | None, str]]) -> dict[str, tuple[str, ...]]:
-    """Data in words -> the runs over them, from pairs of data and run; empty where all are over the same, as far as is known.
+    """Data in words -> the runs over them, from pairs of data and run; empty where all are over the same, as far as is
+    known.
 
     A folder has no commit, and holds what the hub does where the fingerprints are equal.
     """
-    found: dict[DataName, tuple[str, ...]] = {}
+    runs_of: dict[DataName, tuple[str, ...]] = {}
     for data, name in runs:
         if data is not None and data.fingerprint:
-            found[data] = (*found.get(data, ()), name)
-    commits = {data.commit for data in found if data.commit}
-    are_same = len({data.fingerprint for data in found}) < 2 and len(commits) < 2
-    return {} if are_same else {str(data): names for data, names in found.items()}
+            runs_of[data] = (*runs_of.get(data, ()), name)
+    commits = {data.commit for data in runs_of if data.commit}
+    are_same = len({data.fingerprint for data in runs_of}) < 2 and len(commits) < 2
+    return {} if are_same else {str(data): names for data, names in runs_of.items()}
 
 
 def _shared_keys(runs: Sequence[ScoredRun], intersect: bool) -> list[StepKey]:
@@ -253,11 +273,14 @@ def _shared_keys(runs: Sequence[ScoredRun], intersect: bool) -> list[StepKey]:
     lacking = [run for run in runs if len(run.steps) > len(shared)]
     if lacking and not intersect:
         run = lacking[0]
-        known = set(shared)
-        key = next(key for key in run.steps if key not in known)
+        of_all = set(shared)
+        key = next(key for key in run.steps if key not in of_all)
         raise InputError(
             "runs",
-            sentence=f"{run.name} has {len(run.steps) - len(shared)} of {len(run.steps)} steps that another run lacks, such as {key}; `intersect` compares those that all have",
+            sentence=(
+                f"{run.name} has {len(run.steps) - len(shared)} of {len(run.steps)} steps that another run lacks,"
+                f" such as {key}; `intersect` compares those that all have"
+            ),
         )
     if not shared:
         raise InputError("runs", "runs with steps in common", f"none in {first.name} and the others")
@@ -282,20 +305,18 @@ class _Table:
             metric: {run.name: [getattr(run.steps[key], field) for key in keys] for run in runs}
             for metric, field in STEP_FIELDS.items()
         }
-        known = {
+        credits = {
             metric: {name: np.array([float(value or 0) for value in values]) for name, values in column.items()}
             for metric, column in columns.items()
             if all(any(value is not None for value in values) for values in column.values())
         }
-        task_of = np.empty(len(keys), dtype=int)
-        for number, places in enumerate(aggregate.by_task(keys, range(len(keys))).values()):
-            task_of[places] = number
-        return cls(tuple(run.name for run in runs), [runs[0].steps[key] for key in keys], task_of, known)
+        task_of = aggregate.task_numbers(keys)
+        return cls(tuple(run.name for run in runs), [runs[0].steps[key] for key in keys], task_of, credits)
 
     def only(self, places: Sequence[int]) -> _Table:
         """These steps alone."""
         _, task_of = np.unique(self.task_of[places], return_inverse=True)
-        credits = {m: {name: one[places] for name, one in column.items()} for m, column in self.credits.items()}
+        credits = {m: {name: credit[places] for name, credit in column.items()} for m, column in self.credits.items()}
         return _Table(self.names, [self.steps[i] for i in places], task_of, credits)
 
     @property
@@ -431,9 +452,11 @@ def _difference_noise(
     groups: Sequence[ScoredRun], mixed: Sequence[str], of_seeds: Mapping[str, _Table], detect: float
 ) -> tuple[DifferenceNoise, ...]:
     """Splits the variance of differences between groups of one method each, with two seeds or more."""
-    known = [one.name for one in groups if len(one.seeds) > 1 and one.seeds[0].identity and one.name not in mixed]
+    repeated = [
+        group.name for group in groups if len(group.seeds) > 1 and group.seeds[0].identity and group.name not in mixed
+    ]
     base = groups[0].name
-    if base not in known or of_seeds[base].n_tasks < 2:
+    if base not in repeated or of_seeds[base].n_tasks < 2:
         return ()
     ours = of_seeds[base]
     return tuple(
@@ -441,7 +464,7 @@ def _difference_noise(
             metric, base, name, _task_means(ours, metric, ours.names),
             _task_means(of_seeds[name], metric, of_seeds[name].names), detect / 100,
         )
-        for name in known[1:]
+        for name in repeated[1:]
         for metric in ours.metrics
         if metric in of_seeds[name].metrics
     )  # fmt: skip
@@ -450,8 +473,9 @@ def _difference_noise(
 def split_variance(credit: np.ndarray, task_of: np.ndarray) -> Variance:
     """A nested analysis of variance: repeats in steps, steps in tasks.
 
-    `credit`: shape (n_steps, n_repeats), two or more repeats; `task_of`: shape (n_steps,), numbers from 0. Each mean square
-    less what the level below adds to it, at least 0. Source: Searle, Casella and McCulloch, Variance Components (1992), ch. 3.
+    `credit`: shape (n_steps, n_repeats), two or more repeats; `task_of`: shape (n_steps,), numbers from 0. Each mean
+    square less what the level below adds to it, at least 0. Source: Searle, Casella and McCulloch, Variance Components
+    (1992), ch. 3.
     """
     n_steps, n_repeats = credit.shape
     sizes = np.bincount(task_of).astype(float)

@@ -1,4 +1,5 @@
-"""The scoring protocols by name. To add one, write its rules here or in a module of its own, and add a line to PROTOCOLS.
+"""The scoring protocols by name. To add one, write its rules here or in a module of its own, and add a line to
+PROTOCOLS.
 
 One from outside the package is a `Protocol` in any file, named as `FILE.py:NAME` or by an entry point of the group
 `seeact_offline.protocols`::
@@ -138,7 +139,8 @@ SCREENSUITE = replace(
     headline_of_f1=rules.micro,
 )
 PROTOCOLS: dict[str, Protocol] = {
-    one.name: one for one in (SEEACT, MINDACT, UGROUND, SEECLICK, SHOWUI, UIPRO, SYNAPSE, INSPECT_EVALS, SCREENSUITE)
+    protocol.name: protocol
+    for protocol in (SEEACT, MINDACT, UGROUND, SEECLICK, SHOWUI, UIPRO, SYNAPSE, INSPECT_EVALS, SCREENSUITE)
 }
 
 
@@ -159,12 +161,12 @@ def find_protocol(name: str, *, grounded: bool = True) -> Protocol:
     """
     protocol = PROTOCOLS.get(name)
     if protocol is None:
-        found = load_named(name, ENTRY_POINTS, "protocol")
-        if found is None:
+        own = load_named(name, ENTRY_POINTS, "protocol")
+        if own is None:
             raise InputError("protocol", f"one of {', '.join(known_protocols())}, or FILE.py:NAME", name)
-        if not isinstance(found.value, Protocol):
-            raise InputError("protocol", "a seeact_offline.scoring.rules.Protocol", f"{found.value!r:.80} of {name}")
-        protocol = replace(found.value, name=found.name, code=found.digest)
+        if not isinstance(own.value, Protocol):
+            raise InputError("protocol", "a seeact_offline.scoring.rules.Protocol", f"{own.value!r:.80} of {name}")
+        protocol = replace(own.value, name=own.name, code=own.digest)
     return protocol if grounded else _without_element(protocol)
 
 
@@ -199,5 +201,5 @@ def _without_element(protocol: Protocol) -> Protocol:
         no_positive=scored_as_answered,
         episode=rules.all_count,
         entries_of_f1=rules.one_entry,
-        unknowns={name: one for name, one in protocol.unknowns.items() if name != "element"},
+        unknowns={name: applies for name, applies in protocol.unknowns.items() if name != "element"},
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from seeact_offline.files.markdown import cell, one_line, percent
 from seeact_offline.files.table import Table
@@ -36,8 +37,8 @@ SETTINGS = (
 )  # fmt: skip
 """Settings in the report's order; any others come after them. A setting that is None does not apply to the run."""
 NOT_LISTED = frozenset({"split", "grounding", "limit", "choice_prompts_digest"})
-"""Settings that the report does not list: two are its title, the numbers of tasks and steps say more than the limit, and the
-last is a digest for the manifest."""
+"""Settings that the report does not list: two are its title, the numbers of tasks and steps say more than the limit,
+and the last is a digest for the manifest."""
 LONGEST = 80
 """Characters of a long value that are shown."""
 SUCCEEDED = "right element, right operation"
@@ -82,7 +83,10 @@ FAULTS = {
 """Common faults of rows, in words."""
 POPULATIONS = {
     "oracle_right": "steps that the oracle grounding gets right and this run wrong",
-    "wrong": "all wrong steps whose page has a right element; with a run of the oracle beside it, only those that it gets right would count",
+    "wrong": (
+        "all wrong steps whose page has a right element; with a run of the oracle beside it, only those that it gets"
+        " right would count"
+    ),
 }
 """The populations of `annotation_errors`."""
 UNKNOWN: Mapping[str, str] = {}
@@ -99,9 +103,14 @@ NOT_REPORTED = "not reported"
 TOKENS = ("prompt", "completion", "image")
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """`1 step`, `1,234 steps`. `many`: the plural, where it is not `one` with an s."""
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """`1 step`, `1,234 steps`. `plural`: where it is not `noun` with an s."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def size_in_words(n_steps: int, n_tasks: int | None) -> str:
+    """`209 steps of 32 tasks`. `n_tasks`: None: not counted."""
+    return counted(n_steps, "step") + ("" if n_tasks is None else f" of {counted(n_tasks, 'task')}")
 
 
 class Extent(NamedTuple):
@@ -115,14 +124,13 @@ class Extent(NamedTuple):
 
 
 def data_in_words(extents: Sequence[Extent]) -> str:
-    """`bundled sample (fictional websites), cross_task: 209 steps of 32 tasks`. A data set's path is named by its last part."""
+    """`bundled sample (fictional websites), cross_task: 209 steps of 32 tasks`. A data set's path is named by its last
+    part."""
     by_dataset: dict[str, dict[str, None]] = {}
     for extent in extents:
         name = "bundled sample (fictional websites)" if extent.dataset == "sample" else str(extent.dataset)
         name = Path(name).name if Path(name).is_absolute() else name
-        size = f"{extent.split}: {counted(extent.n_steps, 'step')}"
-        size += "" if extent.n_tasks is None else f" of {counted(extent.n_tasks, 'task')}"
-        by_dataset.setdefault(name, {})[size] = None
+        by_dataset.setdefault(name, {})[f"{extent.split}: {size_in_words(extent.n_steps, extent.n_tasks)}"] = None
     return "; ".join(f"{name}, {'; '.join(sizes)}" for name, sizes in by_dataset.items())
 
 
@@ -148,13 +156,35 @@ def incomplete_in_words(results: Results) -> list[str]:
 
 
 def faults_in_words(faults: Mapping[str, int], left_out: int = 0) -> list[str]:
-    """`1 row without a screenshot counts as wrong.`, a sentence for each kind of fault that kept rows from being asked. `left_out`: steps
-    that the protocol leaves out."""
+    """`1 row without a screenshot counts as wrong.`, a sentence for each kind of fault that kept rows from being asked.
+    `left_out`: steps that the protocol leaves out."""
     end = "as wrong, unless the protocol leaves it out." if left_out else "as wrong."
     return [
         f"{counted(n, 'row')} {FAULTS.get(name, f'at fault ({name})')} {'counts' if n == 1 else 'count'} {end}"
         for name, n in faults.items()
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportInput:
+    """The finished run that a report is about."""
+
+    results: Results
+    steps: Sequence[Mapping[str, Any]] = ()
+    """The lines of `steps.jsonl`."""
+    notes: Mapping[str, str] = field(default_factory=lambda: UNKNOWN)
+    """The meaning of each note."""
+    hints: Sequence[str] = ()
+    """Sentences, plain text."""
+
+    @property
+    def failed(self) -> list[Mapping[str, Any]]:
+        """The steps that count and did not succeed."""
+        return [step for step in self.steps if step["outcome"] not in (SUCCESS, LEFT_OUT)]
+
+
+Section: TypeAlias = Callable[[ReportInput], "Table | str | None"]
+"""A part of a report: a table, text that is Markdown already, or nothing."""
 
 
 def report(
@@ -163,48 +193,21 @@ def report(
     notes: Mapping[str, str] = UNKNOWN,
     hints: Sequence[str] = (),
 ) -> str:
-    """`report.md` from `results.json` and the lines of `steps.jsonl`. `notes`: the meaning of each note. `hints`: sentences, plain text."""
-    failed = [step for step in steps if step["outcome"] not in (SUCCESS, LEFT_OUT)]
-    rest = [f"{len(failed) - LISTED} more in `steps.jsonl`."] if len(failed) > LISTED else []
-    unreadable, read = (
-        {name: n for name, n in results.reply_failures.items() if is_unreadable(name) is kind} for kind in (True, False)
-    )
-    tables = [
-        _settings(results),
-        _figures(results),
-        _by_split(results),
-        _without_flagged(results),
-        _whole_tasks(results),
-        _recall(results),
-        _also_right(results),
-        _waterfall(results),
-        _counts("Wrong elements", "kind", results.wrong_element, KINDS),
-        _annotation_errors(results),
-        _what_if(results),
-        _budget(results),
-        _counts("Steps with a failure", "failure", results.failures, {}),
-        _counts("Replies that could not be read", "failure", unreadable, {}),
-        _counts("Replies that were read and lack an act, a place on the picture or a value", "failure", read, {}),
-        _counts("Worth knowing", "what", results.notes, notes),
-        _spread(results),
-        _orders(results),
-        _batching(results),
-        _usage(results.usage),
-        _failed_steps(failed),
-    ]
-    title = f"# {cell(results.grounding)} on {cell(results.split)}"
-    remarks = [NOT_THE_PAPERS] if results.dataset == "sample" else []
-    remarks += [" ".join(faults)] if (faults := faults_in_words(results.data_faults, results.left_out)) else []
-    missing = [f"**{sentence}**" for sentence in incomplete_in_words(results)]
-    paragraphs = [
-        *missing,
-        title,
-        *remarks,
-        *map(cell, hints),
-        *(one.markdown() for one in tables if one is not None),
-        *rest,
-    ]
-    return "\n\n".join(paragraphs) + "\n"
+    """`report.md` from `results.json` and the lines of `steps.jsonl`. `notes`: the meaning of each note. `hints`:
+    sentences, plain text."""
+    return _joined(REPORT, ReportInput(results, steps, notes, hints)) + "\n"
+
+
+def short(results: Results, notes: Mapping[str, str] = UNKNOWN) -> str:
+    """The output of `eval --verbose` and `score`: the figures, the causes of loss, and failures. `notes`: the meaning
+    of each note."""
+    return _joined(SHORT, ReportInput(results, notes=notes), titles=False)
+
+
+def _joined(sections: Sequence[Section], run: ReportInput, titles: bool = True) -> str:
+    parts = [part for section in sections if (part := section(run))]
+    tables = (part if titles or isinstance(part, str) else replace(part, title="") for part in parts)
+    return "\n\n".join(part if isinstance(part, str) else part.markdown() for part in tables)
 
 
 def replies_in_words(replies: Mapping[str, Any]) -> str:
@@ -242,12 +245,11 @@ def how_it_was_run(manifest: Mapping[str, Any]) -> str:
 
 def headline_text(results: Results) -> str:
     """The end of `eval`: the quoted figures with their intervals, the failures, and the cost."""
-    size = f"{counted(results.n_steps, 'step')} of {counted(results.n_tasks, 'task')}"
-    lines = [f"{results.grounding} on {results.split}: {size}, protocol {results.protocol}, {results.model}"]
-    quoted = [(METRICS[name], one) for name, one in results.headlines.items()]
-    rows = [(title, percent(one["value"]), _interval(one["ci95"]), one["average"]) for title, one in quoted]
+    lines = [f"{_head(ReportInput(results))}, {results.model}"]
+    quoted = [(METRICS[name], quote) for name, quote in results.headlines.items()]
+    rows = [(title, percent(quote["value"]), _interval(quote["ci95"]), quote["average"]) for title, quote in quoted]
     lines += ["", Table(header=("metric", "%", "95 % interval", "average"), rows=rows).markdown(), ""]
-    if parts := _by_split(results):
+    if parts := _by_split(ReportInput(results)):
         lines += [replace(parts, title="", notes=[]).markdown(), ""]
     lines += incomplete_in_words(results)
     if lost := results.unanswered:
@@ -265,35 +267,44 @@ def headline_text(results: Results) -> str:
     )
 
 
-def short(results: Results, notes: Mapping[str, str] = UNKNOWN) -> str:
-    """The output of `eval --verbose` and `score`: the figures, the causes of loss, and failures. `notes`: the meaning of each note."""
-    size = f"{counted(results.n_steps, 'step')} of {counted(results.n_tasks, 'task')}"
-    head = f"{results.grounding} on {results.split}: {size}, protocol {results.protocol}"
-    tables = [
-        _figures(results),
-        _by_split(results),
-        _without_flagged(results),
-        _whole_tasks(results),
-        _recall(results),
-        _also_right(results),
-        _waterfall(results),
-        _counts("", "wrong element", results.wrong_element, KINDS),
-        _what_if(results),
-        _counts("", "failure", results.failures, {}),
-        _counts("", "worth knowing", results.notes, notes),
-        _usage(results.usage),
-    ]
-    return "\n\n".join(
-        [
-            head,
-            *incomplete_in_words(results),
-            *faults_in_words(results.data_faults, results.left_out),
-            *(replace(one, title="").markdown() for one in tables if one is not None),
-        ]
-    )
+# --- sections of text ---
 
 
-def _settings(results: Results) -> Table:
+def _incomplete(run: ReportInput) -> str:
+    return "\n\n".join(f"**{text}**" for text in incomplete_in_words(run.results))
+
+
+def _title(run: ReportInput) -> str:
+    return f"# {cell(run.results.grounding)} on {cell(run.results.split)}"
+
+
+def _remarks(run: ReportInput) -> str:
+    remarks = [NOT_THE_PAPERS] if run.results.dataset == "sample" else []
+    faults = faults_in_words(run.results.data_faults, run.results.left_out)
+    return "\n\n".join([*remarks, *([" ".join(faults)] if faults else []), *map(cell, run.hints)])
+
+
+def _head(run: ReportInput) -> str:
+    results = run.results
+    size = size_in_words(results.n_steps, results.n_tasks)
+    return f"{results.grounding} on {results.split}: {size}, protocol {results.protocol}"
+
+
+def _what_is_missing(run: ReportInput) -> str:
+    results = run.results
+    return "\n\n".join([*incomplete_in_words(results), *faults_in_words(results.data_faults, results.left_out)])
+
+
+def _more_failed(run: ReportInput) -> str:
+    n_more = len(run.failed) - LISTED
+    return f"{n_more} more in `steps.jsonl`." if n_more > 0 else ""
+
+
+# --- sections of figures ---
+
+
+def _settings(run: ReportInput) -> Table:
+    results = run.results
     settings = results.settings
     rows = [(name, settings[name]) for name in SETTINGS if settings.get(name) is not None]
     for name, value in settings.items():
@@ -305,7 +316,8 @@ def _settings(results: Results) -> Table:
     return Table(header=("setting", "value"), rows=rows)
 
 
-def _figures(results: Results) -> Table:
+def _figures(run: ReportInput) -> Table:
+    results = run.results
     named = [*METRICS.items()]
     if results.point_accuracy is not None:
         named.append(("point_accuracy", "Point in box"))
@@ -313,7 +325,8 @@ def _figures(results: Results) -> Table:
     for rule, figure in results.element_by_rule.items():
         quoted = results.quoted("element_accuracy", figure)["average"]
         rows.append((f"{METRICS['element_accuracy']}, {rule}", *_cells(figure), quoted))
-    note = f"Percent. Macro: {AVERAGES['macro']}. Micro: {AVERAGES['micro']}.{averaging(results.protocol)}{_intervals(results, named)}"
+    note = f"Percent. Macro: {AVERAGES['macro']}. Micro: {AVERAGES['micro']}."
+    note += averaging(results.protocol) + _intervals(results, named)
     if results.left_out:
         left_out = counted(results.left_out, "step: it is", "steps: they are")
         note += f" The protocol leaves out {left_out} in no figure."
@@ -324,7 +337,8 @@ def _figures(results: Results) -> Table:
             note += f" {unknown.__name__}, {counted(n, 'step')}: {about[0].lower()}{about[1:]}."
     if results.element_by_rule:
         note += (
-            " Strict: the element named, whatever lies at its place, is a positive. Lenient: it is right either way, or lies"
+            " Strict: the element named, whatever lies at its place, is a positive. Lenient: it is right either way,"
+            " or lies"
             " around or inside of a positive, or has its centre in the box of one."
         )
     if results.element_accuracy is None:
@@ -339,9 +353,9 @@ def _figures(results: Results) -> Table:
     return Table(header=header, rows=rows, notes=[*notes, note, *_ceiling(results)])
 
 
-def _by_split(results: Results) -> Table | None:
+def _by_split(run: ReportInput) -> Table | None:
     """The averages that the protocol quotes of each split, of a run over several."""
-    parts = results.by_split
+    results, parts = run.results, run.results.by_split
     if not parts:
         return None
     named = [(name, title) for name, title in METRICS.items() if results.figure(name) is not None]
@@ -349,7 +363,7 @@ def _by_split(results: Results) -> Table | None:
     for split, part in parts.items():
         figures = [(name, part.figure(name)) for name, _ in named]
         quoted = [results.quoted(name, figure) for name, figure in figures if figure is not None]
-        cells = [f"{percent(one['value'])} {one['average']} ({_interval(one['ci95'])})" for one in quoted]
+        cells = [f"{percent(quote['value'])} {quote['average']} ({_interval(quote['ci95'])})" for quote in quoted]
         rows.append((split, part.n_tasks, part.n_steps, *cells))
     header = ("split", "tasks", "steps", *(title for _, title in named))
     note = "Percent. The averages that the protocol quotes, with their 95 % intervals."
@@ -386,12 +400,7 @@ def _cells(value: Metric | None) -> tuple[str, str, str, str]:
     """A figure's macro and micro average, each with its interval."""
     if value is None:
         return "-", "-", "-", "-"
-    return (
-        percent(value.macro),
-        _interval(value.ci95),
-        percent(value.micro),
-        _interval(value.micro_ci95),
-    )
+    return percent(value.macro), _interval(value.ci95), percent(value.micro), _interval(value.micro_ci95)
 
 
 def _interval(bounds: Sequence[float] | None) -> str:
@@ -413,39 +422,39 @@ def _ceiling(results: Results) -> list[str]:
     ]
 
 
-def _without_flagged(results: Results) -> Table | None:
-    rest = results.without_flagged
+def _without_flagged(run: ReportInput) -> Table | None:
+    rest = run.results.without_flagged
     if rest is None:
         return None
     rows = [(title, cells[0], cells[2]) for name, title in METRICS.items() for cells in [_cells(rest.figure(name))]]
-    size = f"{counted(rest.n_steps, 'step')} of {counted(rest.n_tasks, 'task')}"
-    note = f"Without the {counted(rest.n_flagged or 0, 'flagged step')}: {size}."
+    note = f"Without the {counted(rest.n_flagged or 0, 'flagged step')}: {size_in_words(rest.n_steps, rest.n_tasks)}."
     return Table(header=("metric", "macro", "micro"), rows=rows, notes=[note])
 
 
-def _whole_tasks(results: Results) -> Table:
-    done, bounds = results.task_success_rate, results.task_success_ci95
+def _whole_tasks(run: ReportInput) -> Table:
+    done, bounds = run.results.task_success_rate, run.results.task_success_ci95
     named = {"offline0": "no failing step (Offline 0)", "offline1": "at most one (Offline 1)"}
     rows = [(title, percent(done[name]), _interval(bounds[name])) for name, title in named.items()]
-    title = "Whole tasks" if _recall(results) is None else "Whole tasks and ranker"
+    title = "Whole tasks" if _recall(run) is None else "Whole tasks and ranker"
     return Table(title=title, header=("whole task", "%", "95 % interval (Wilson)"), rows=rows)
 
 
-def _recall(results: Results) -> Table | None:
+def _recall(run: ReportInput) -> Table | None:
     """None if nothing was ranked."""
-    recall = results.recall_at_k
+    recall = run.results.recall_at_k
     if all(value is None for value in recall.values()):
         return None
-    note = f"Recall over all {counted(results.n_steps, 'step')}; steps without a right candidate count as misses."
+    note = f"Recall over all {counted(run.results.n_steps, 'step')}; steps without a right candidate count as misses."
     return Table(
         header=[f"recall@{k}" for k in recall], rows=[[percent(value) for value in recall.values()]], notes=[note]
     )
 
 
-def _waterfall(results: Results) -> Table | None:
+def _waterfall(run: ReportInput) -> Table | None:
     """The losses from all steps to those that succeed. None for a run without steps."""
+    results = run.results
     lost, done = results.waterfall, results.step_success_rate
-    n_lost = sum(one["steps"] for one in lost.values())
+    n_lost = sum(loss["steps"] for loss in lost.values())
     if not n_lost + results.n_succeeded:
         return None
     meanings = {**(CAUSES if done else CAUSES_WITHOUT_ELEMENT), **BY_EYE}
@@ -457,35 +466,28 @@ def _waterfall(results: Results) -> Table | None:
         columns.append([percent(1.0), *(f"-{percent(share)}" for share in shares), percent(end)])
     n_steps = [n_lost + results.n_succeeded, *(lost[cause]["steps"] for cause in causes), results.n_succeeded]
     names = ["all steps", *causes, SUCCESS if done else "right operation"]
-    said = ["", *(meanings.get(cause, "") for cause in causes), SUCCEEDED if done else SUCCEEDED_WITHOUT_ELEMENT]
-    rows = list(zip(names, n_steps, *columns, said, strict=True))
+    words = ["", *(meanings.get(cause, "") for cause in causes), SUCCEEDED if done else SUCCEEDED_WITHOUT_ELEMENT]
+    rows = list(zip(names, n_steps, *columns, words, strict=True))
     note = "Points of Step SR" if done else "Points of the share of steps with the right operation"
-    note += " that each cause costs, the first in this order that a failing step has. Macro and micro as above, each rounded by itself."
+    note += " that each cause costs, the first in this order that a failing step has."
+    note += " Macro and micro as above, each rounded by itself."
     header = ("cause", "steps", "macro", "micro", "meaning")
     return Table(title="Where steps are lost", header=header, rows=rows, notes=[note, *_by_person(results)])
 
 
-def _also_right(results: Results) -> Table | None:
-    second = results.also_right
+def _also_right(run: ReportInput) -> Table | None:
+    second = run.results.also_right
     if second is None:
         return None
     rows = []
     for metric, title in METRICS.items():
-        first, figure = results.figure(metric), getattr(second, metric)
+        first, figure = run.results.figure(metric), getattr(second, metric)
         if first is not None and figure is not None:
-            low, high = map(percent, figure.ci95)
-            rows.append(
-                (
-                    title,
-                    percent(first.macro),
-                    percent(figure.macro),
-                    f"{low} to {high}",
-                    percent(first.micro),
-                    percent(figure.micro),
-                )
-            )
+            macro = percent(first.macro), percent(figure.macro), _interval(figure.ci95)
+            rows.append((title, *macro, percent(first.micro), percent(figure.micro)))
     note = (
-        f"{counted(second.n_steps, 'step has', 'steps have')} other right answers, by which {second.n_gained} more succeed. They count here alone:"
+        f"{counted(second.n_steps, 'step has', 'steps have')} other right answers, by which {second.n_gained} more"
+        " succeed. They count here alone:"
         " all other figures are of the annotated answers."
     )
     header = (
@@ -501,19 +503,17 @@ def _also_right(results: Results) -> Table | None:
 
 def _by_person(results: Results) -> list[str]:
     """The numbers of causes that a person gave."""
-    said = results.causes_by_person
-    if said is None:
+    counts = results.causes_by_person
+    if counts is None:
         return []
-    note = (
-        f"{counted(said['used'], 'cause is', 'causes are')} a person's, {said['changed']} of them other than computed."
-    )
+    note = f"{counted(counts['used'], 'cause is', 'causes are')} a person's, {counts['changed']} of them other than computed."
     unused = {"not_lost": "of steps that were not lost", "of_other_answers": "about other answers than this run's"}
-    left = [f"{said[name]} {words}" for name, words in unused.items() if said[name]]
+    left = [f"{counts[name]} {words}" for name, words in unused.items() if counts[name]]
     return [note + (f" Of the file not used: {', '.join(left)}." if left else "")]
 
 
-def _what_if(results: Results) -> Table | None:
-    supposed = results.what_if
+def _what_if(run: ReportInput) -> Table | None:
+    supposed = run.results.what_if
     if not supposed:
         return None
     rows = [
@@ -522,40 +522,43 @@ def _what_if(results: Results) -> Table | None:
         if name in supposed
     ]
     note = "Step SR, all else as it was; steps: those that the supposition concerns."
-    if results.step_success_rate is None:
+    if run.results.step_success_rate is None:
         note = note.replace("Step SR", "Share of steps with the right operation")
     header = ("what if", "steps", "macro", "micro", "name")
     return Table(title="What if", header=header, rows=rows, notes=[note])
 
 
-def _annotation_errors(results: Results) -> Table | None:
-    errors = results.annotation_errors
+def _annotation_errors(run: ReportInput) -> Table | None:
+    errors = run.results.annotation_errors
     if errors is None or not errors["n_groups"]:
         return None
     rows = [(name, errors[name], meaning) for name, meaning in ANNOTATION_ERRORS.items()]
-    note = f"Pictures of {counted(errors['n_steps'], 'step')} ({POPULATIONS[errors['population']]}), each by itself, before any merging."
+    note = f"Pictures of {counted(errors['n_steps'], 'step')} ({POPULATIONS[errors['population']]}), each by itself,"
+    note += " before any merging."
     return Table(title="Errors of annotation", header=("error", "pictures", "meaning"), rows=rows, notes=[note])
 
 
-def _budget(results: Results) -> Table | None:
-    budget = results.ranker_budget
+def _budget(run: ReportInput) -> Table | None:
+    budget = run.results.ranker_budget
     if budget is None:
         return None
     rows = [
         (
-            one["k"],
-            percent(one["bound"]["macro"]),
-            percent(one["bound"]["micro"]),
-            one["groups"],
-            f"{one['calls']:,.0f}",
-            f"{one['prompt_tokens']:,.0f}" if one["prompt_tokens"] else NOT_REPORTED,
-            _usd(one["cost_usd"]),
+            estimate["k"],
+            percent(estimate["bound"]["macro"]),
+            percent(estimate["bound"]["micro"]),
+            estimate["groups"],
+            f"{estimate['calls']:,.0f}",
+            f"{estimate['prompt_tokens']:,.0f}" if estimate["prompt_tokens"] else NOT_REPORTED,
+            _usd(estimate["cost_usd"]),
         )
-        for one in budget
+        for estimate in budget
     ]
     note = (
-        "Bound: the Step SR that no model can exceed with so few candidates. Calls, tokens and cost are estimates: each step's own,"
-        " by the number of groups that so many candidates make. Which steps a model would then get right, this run cannot tell."
+        "Bound: the Step SR that no model can exceed with so few candidates. Calls, tokens and cost are estimates:"
+        " each step's own,"
+        " by the number of groups that so many candidates make. Which steps a model would then get right, this run"
+        " cannot tell."
     )
     header = ("k", "bound, macro", "bound, micro", "groups", "calls, about", "prompt tokens, about", "cost, USD, about")
     return Table(title="Ranker budget", header=header, rows=rows, notes=[note])
@@ -565,40 +568,51 @@ def _usd(cost: float | None) -> str:
     return "not known" if cost is None else f"{cost:.4f}"
 
 
-def _counts(title: str, name: str, counts: Mapping[str, int], meanings: Mapping[str, str]) -> Table | None:
-    """Counts with a meaning in the order of the meanings, then the others by name."""
-    if not counts:
-        return None
-    names = [*(one for one in meanings if one in counts), *sorted(counts.keys() - meanings.keys())]
-    if not meanings:
-        return Table(title=title, header=(name, "count"), rows=[(one, counts[one]) for one in names])
-    rows = [(one, counts[one], meanings.get(one, "")) for one in names]
-    return Table(title=title, header=(name, "count", "meaning"), rows=rows)
+def _counts(
+    title: str,
+    header: str,
+    counts_of: Callable[[Results], Mapping[str, int]],
+    meanings_of: Callable[[ReportInput], Mapping[str, str]] = lambda run: UNKNOWN,
+) -> Section:
+    """A section of counts: those with a meaning in the order of the meanings, then the others by name."""
+
+    def section(run: ReportInput) -> Table | None:
+        counts, meanings = counts_of(run.results), meanings_of(run)
+        if not counts:
+            return None
+        names = [*(name for name in meanings if name in counts), *sorted(counts.keys() - meanings.keys())]
+        if not meanings:
+            return Table(title=title, header=(header, "count"), rows=[(name, counts[name]) for name in names])
+        rows = [(name, counts[name], meanings.get(name, "")) for name in names]
+        return Table(title=title, header=(header, "count", "meaning"), rows=rows)
+
+    return section
 
 
-def _spread(results: Results) -> Table | None:
-    spread = results.merge_spread
+def _replies(results: Results, *, unreadable: bool) -> dict[str, int]:
+    """Failures of replies that could not be read, or that were read to their end."""
+    return {name: n for name, n in results.reply_failures.items() if is_unreadable(name) is unreadable}
+
+
+def _spread(run: ReportInput) -> Table | None:
+    spread = run.results.merge_spread
     if len(spread) < 2:
         return None
     return Table(
         title="Merge rules on the same replies",
-        header=("rule", *(f"{title}, {_average(results, name)}" for name, title in METRICS.items())),
+        header=("rule", *(f"{title}, {_average(run.results, name)}" for name, title in METRICS.items())),
         rows=[(rule, *(percent(values[name]) for name in METRICS)) for rule, values in spread.items()],
         notes=["No rule for merging the groups' answers was ever published; these rules read the same replies."],
     )
 
 
-def _orders(results: Results) -> Table | None:
-    spread = results.shuffle_spread
+def _orders(run: ReportInput) -> Table | None:
+    spread = run.results.shuffle_spread
     if spread is None:
         return None
     rows = [
-        (
-            METRICS[name],
-            quoted["average"],
-            *(percent(one) for one in (quoted["value"], value["min"], value["max"], value["sd"])),
-        )
-        for name, quoted in results.headlines.items()
+        (METRICS[name], quoted["average"], *map(percent, (quoted["value"], value["min"], value["max"], value["sd"])))
+        for name, quoted in run.results.headlines.items()
         if (value := spread.get(name))
     ]
     runs = counted(spread["n_orders"], "run")
@@ -607,24 +621,26 @@ def _orders(results: Results) -> Table | None:
     return Table(title="Order of groups and choices", header=header, rows=rows, notes=[note])
 
 
-def _batching(results: Results) -> Table | None:
-    price = results.batching_price
+def _batching(run: ReportInput) -> Table | None:
+    price = run.results.batching_price
     if price is None:
         return None
     rows = []
     for name, title in (("shared-turn1", "turn 1 once a step (this run)"), ("per-group", "turn 1 for every group")):
         tokens = price[name]["estimated_prompt_tokens"]
-        known = "not known" if tokens is None else f"{tokens:,.1f}"
-        rows.append((title, f"{price[name]['calls']:,.1f}", known))
+        amount = "not known" if tokens is None else f"{tokens:,.1f}"
+        rows.append((title, f"{price[name]['calls']:,.1f}", amount))
     note = (
-        f"Means over {counted(price['n_steps'], 'step')}. Prompt tokens are estimates by one rule for both (words of the text, OpenAI's tiles of"
+        f"Means over {counted(price['n_steps'], 'step')}. Prompt tokens are estimates by one rule for both (words of"
+        " the text, OpenAI's tiles of"
         " the pictures), with the shared reply in the place of each group's own."
     )
     header = ("protocol", "calls a step", "prompt tokens a step, about")
     return Table(title="What a shared turn 1 saves", header=header, rows=rows, notes=[note])
 
 
-def _usage(usage: Mapping[str, Any]) -> Table:
+def _usage(run: ReportInput) -> Table:
+    usage = run.results.usage
     # no call is without tokens: a sum of 0 is one that no server reported
     tokens = {kind: usage[f"{kind}_tokens"] or (NOT_REPORTED if usage["calls"] else 0) for kind in TOKENS}
     rows = [("calls", usage["calls"]), *((f"{kind} tokens", amount) for kind, amount in tokens.items())]
@@ -634,7 +650,7 @@ def _usage(usage: Mapping[str, Any]) -> Table:
     return Table(title="Usage", header=("what", "amount"), rows=rows, notes=[note] if unreported else [])
 
 
-def _failed_steps(failed: Sequence[Mapping[str, Any]]) -> Table | None:
+def _failed_steps(run: ReportInput) -> Table | None:
     """The first LISTED of them."""
     rows = [
         (
@@ -644,7 +660,7 @@ def _failed_steps(failed: Sequence[Mapping[str, Any]]) -> Table | None:
             _element(step["predicted"], [step["predicted"]["element_id"] or "none"]),
             _element(step["target"], step["target"]["element_ids"][:3] or ["none"]),
         )
-        for step in failed[:LISTED]
+        for step in run.failed[:LISTED]
     ]
     header = ("step", "outcome", "failure", "predicted", "right")
     return Table(title="Steps that failed", header=header, rows=rows) if rows else None
@@ -655,3 +671,55 @@ def _element(answer: Mapping[str, Any], ids: Sequence[str]) -> str:
     done = f"{answer['op']} {answer['value']}".strip()[:LONGEST]
     words = " ".join(answer.get("element_text", "").split())
     return f"{done}: {words[:LONGEST]} ({' or '.join(ids)})" if words else f"{' or '.join(ids)} {done}"
+
+
+REPORT: tuple[Section, ...] = (
+    _incomplete,
+    _title,
+    _remarks,
+    _settings,
+    _figures,
+    _by_split,
+    _without_flagged,
+    # the recall has no title of its own: that of the whole tasks names both
+    _whole_tasks,
+    _recall,
+    _also_right,
+    _waterfall,
+    _counts("Wrong elements", "kind", lambda results: results.wrong_element, lambda run: KINDS),
+    _annotation_errors,
+    _what_if,
+    _budget,
+    _counts("Steps with a failure", "failure", lambda results: results.failures),
+    _counts("Replies that could not be read", "failure", partial(_replies, unreadable=True)),
+    _counts(
+        "Replies that were read and lack an act, a place on the picture or a value",
+        "failure",
+        partial(_replies, unreadable=False),
+    ),
+    _counts("Worth knowing", "what", lambda results: results.notes, lambda run: run.notes),
+    _spread,
+    _orders,
+    _batching,
+    _usage,
+    _failed_steps,
+    _more_failed,
+)
+"""The parts of `report.md`, from top to bottom."""
+SHORT: tuple[Section, ...] = (
+    _head,
+    _what_is_missing,
+    _figures,
+    _by_split,
+    _without_flagged,
+    _whole_tasks,
+    _recall,
+    _also_right,
+    _waterfall,
+    _counts("", "wrong element", lambda results: results.wrong_element, lambda run: KINDS),
+    _what_if,
+    _counts("", "failure", lambda results: results.failures),
+    _counts("", "worth knowing", lambda results: results.notes, lambda run: run.notes),
+    _usage,
+)
+"""The parts of what the terminal shows."""

@@ -6,19 +6,22 @@ import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
+from msgspec import structs
 
 from seeact_offline.files.formats import FormatError, check_finite, short, typed
 from seeact_offline.records import Metric, Prediction, StepKey, StepScore, Summary, Truth
-from seeact_offline.scoring.answers import Answers
 from seeact_offline.scoring.inference import wilson
+from seeact_offline.scoring.labelled_predictions import LabelledPredictions
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import headline
 from seeact_offline.scoring.rules import Protocol
 from seeact_offline.scoring.smaller_k import ranker_budget
-from seeact_offline.scoring.step_scores import merge_spread, rows, summarise, summarise_answers
+from seeact_offline.scoring.step_scores import merge_spread, rows, summarise, summarise_labelled
 from seeact_offline.scoring.waterfall import LEFT_OUT, SUCCESS, annotation_errors, waterfall, what_if, wrong_elements
 
 if TYPE_CHECKING:
@@ -30,6 +33,8 @@ _PRICES = {
 }
 PRICE_NOTES = frozenset({"shared_turn1", *_PRICES, *_PRICES.values()})
 """Notes of a prediction that `price_of_batching` sums up."""
+IMPORT_NOTES = "import_notes"
+"""The setting of an imported run that counts what was left out of it; results have it among their notes."""
 ELEMENT_RULES: Mapping[str, str] = {"strict": "strict_id_hit", "lenient": "lenient_hit"}
 """The rules beside Element Accuracy by which a web agent's element is right, and the note of a step that is."""
 
@@ -60,8 +65,8 @@ class PartFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     def figure(self, metric: str) -> ResultsFigure | None:
         """One of METRICS."""
-        found: ResultsFigure | None = getattr(self, metric)
-        return found
+        figure: ResultsFigure | None = getattr(self, metric)
+        return figure
 
 
 class SecondFigureEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,8 +138,8 @@ class Losses(Figures, frozen=True, kw_only=True, omit_defaults=True):
 class Results(Losses, frozen=True, kw_only=True, omit_defaults=True):
     """`results.json` as a record. `read` makes it of the file's content, and `entries` gives that content.
 
-    The file has the settings first, all on one level, then the figures, the losses and the rest, in the order of the fields.
-    A field with a default is not in the file where it has that value.
+    The file has the settings first, all on one level, then the figures, the losses and the rest, in the order of the
+    fields. A field with a default is not in the file where it has that value.
     """
 
     usage: dict[str, Any]
@@ -181,12 +186,12 @@ class Results(Losses, frozen=True, kw_only=True, omit_defaults=True):
     def changed(self, *, cost_usd: float | None, notes: Mapping[str, int] | None = None) -> Self:
         """The same results at this cost, and with these notes too."""
         both = dict(sorted((self.notes | dict(notes or {})).items()))
-        return msgspec.structs.replace(self, usage={**self.usage, "cost_usd": cost_usd}, notes=both)
+        return structs.replace(self, usage={**self.usage, "cost_usd": cost_usd}, notes=both)
 
     def figure(self, metric: str) -> ResultsFigure | None:
         """One of METRICS, `point_accuracy` or `ceiling`."""
-        found: ResultsFigure | None = getattr(self, metric)
-        return found
+        figure: ResultsFigure | None = getattr(self, metric)
+        return figure
 
     def quoted(self, metric: str, figure: ResultsFigure) -> dict[str, Any]:
         """The average of the figure that the protocol quotes, as `protocols.headline` gives it."""
@@ -203,7 +208,41 @@ SCHEMA = 1
 """The version of the layout of `results.json`."""
 ENTRIES = tuple(name for name in Results.__struct_fields__ if name not in Settings.__struct_fields__)
 """The entries of `results.json` after the settings, in order."""
+NOT_IN_RESULTS = frozenset({"tasks", IMPORT_NOTES})
+"""Settings of a run that its results do not repeat."""
 NO_SETTINGS = frozenset({"schema", *ENTRIES})
+
+
+@dataclass(frozen=True)
+class ScoringInput:
+    """Predictions with the truths of the same steps, in data set order, and what results say of their run."""
+
+    settings: Mapping[str, Any]
+    """Entries of the results that name the run, with `top_k`, `seed` and `merge`, and those of NOT_IN_RESULTS."""
+    predictions: Sequence[Prediction]
+    truths: Sequence[Truth]
+    complete: bool
+    """True if no step is missing."""
+    flagged: frozenset[StepKey] | None = None
+    """Steps without which figures are given too; None: not asked for."""
+    orders: Sequence[Sequence[Prediction]] = ()
+    """The same steps asked in other orders of groups and choices, one list a repeat."""
+    oracle: Mapping[StepKey, bool] | None = None
+    """Step -> True where the oracle grounding gets its element right; None where no run of it was named."""
+    causes: Mapping[AnswerId, HumanCause] | None = None
+    """Causes of loss that a person gives; None where no file of them was named."""
+    also_right: frozenset[StepKey] = frozenset()
+    """Steps whose `truths` have other right answers from a file."""
+
+    @cached_property
+    def labelled(self) -> LabelledPredictions:
+        """Shared by all protocols under which these are scored."""
+        return LabelledPredictions(self.predictions, self.truths)
+
+    @property
+    def seed(self) -> int:
+        seed: int = self.settings["seed"]
+        return seed
 
 
 @dataclass(frozen=True)
@@ -216,161 +255,170 @@ class ScoringOutput:
     """The lines of `steps.jsonl`."""
 
 
-def assemble(
-    predictions: Sequence[Prediction],
-    truths: Sequence[Truth],
-    protocol: Protocol,
-    settings: Mapping[str, Any],
-    *,
-    complete: bool,
-    flagged: frozenset[StepKey] | None = None,
-    orders: Sequence[Sequence[Prediction]] = (),
-    oracle: Mapping[StepKey, bool] | None = None,
-    answers: Answers | None = None,
-    causes: Mapping[AnswerId, HumanCause] | None = None,
-    also_right: frozenset[StepKey] = frozenset(),
-) -> ScoringOutput:
-    """Scores a run.
+def assemble(run: ScoringInput, protocol: Protocol) -> ScoringOutput:
+    """Scores a run. One in which no step was answered counts as incomplete.
 
-    `settings`: entries of the results that name the run, with `top_k`, `seed` and `merge`. `complete`: whether all steps are
-    there; a run in which none was answered counts as incomplete. `flagged`: steps without which figures are given too; None: not
-    asked for. `orders`: the same steps asked in other orders of groups and choices, one list a repeat. `oracle`: see
-    `waterfall.annotation_errors`. `answers`: the same predictions and truths, if they are scored under several protocols.
-    `causes`: causes of loss that people give. `also_right`: steps whose truths have other right answers from a file.
+    >>> from seeact_offline.scoring.protocols import PROTOCOLS
+    >>> steps = [StepKey("book a flight", "1"), StepKey("book a flight", "2")]
+    >>> run = ScoringInput(
+    ...     {"split": "cross_task", "grounding": "choice", "model": "toy", "top_k": 10, "seed": 0, "merge": None},
+    ...     [Prediction(*step, "7", "CLICK", "") for step in steps],
+    ...     [
+    ...         Truth(*step, op="CLICK", value="", positives=frozenset({right}))
+    ...         for step, right in zip(steps, ["7", "12"])
+    ...     ],
+    ...     complete=True,
+    ... )
+    >>> results = assemble(run, PROTOCOLS["seeact"]).results
+    >>> results.step_success_rate.micro, results.waterfall
+    (0.5, {'wrong_element': {'steps': 1, 'macro': 0.5, 'micro': 0.5}})
     """
-    answers = answers or Answers(predictions, truths)
-    scores, summary = summarise_answers(answers, protocol, settings["top_k"] or 0, settings["seed"])
-    of_people = None
-    if causes is not None:
+    scores, summary = summarise_labelled(run.labelled, protocol, run.settings["top_k"] or 0, run.seed)
+    by_person: dict[str, int] | None = None
+    if run.causes is not None:
         from seeact_offline.scoring.human_causes import relabelled
 
-        by_people = relabelled(scores, predictions, causes)
-        scores = by_people.scores
-        unused = len(causes) - by_people.counts["used"] - by_people.counts["not_lost"]
-        of_people = {**by_people.counts, "of_other_answers": unused}
-    named = {name: value for name, value in settings.items() if name != "tasks"} | {"protocol": protocol.name}
-    price = price_of_batching(predictions)
-    told: frozenset[str] = frozenset() if price is None else PRICE_NOTES
-    faults = Counter(str(prediction.failure) for prediction in predictions if prediction.is_data_fault)
-    lost_to = unanswered(predictions)
-    errors = None if settings.get("marks") is None else annotation_errors(predictions, truths, oracle)
-    is_told_by_rule = settings.get("observation") is not None
-    by_rule = element_by_rule(predictions, truths, scores, protocol, settings["seed"]) if is_told_by_rule else {}
+        relabelling = relabelled(scores, run.predictions, run.causes)
+        scores, counts = relabelling.scores, relabelling.counts
+        by_person = {**counts, "of_other_answers": len(run.causes) - counts["used"] - counts["not_lost"]}
+    named = {name: value for name, value in run.settings.items() if name not in NOT_IN_RESULTS}
+    named["protocol"] = protocol.name
+    results = Results(
+        settings=named,
+        **{name: named[name] for name in Settings.__struct_fields__ if name in named},
+        **_figures(summary, protocol),
+        **_losses(run, scores, protocol),
+        **_events(run, summary),
+        **_second_readings(run, scores, protocol),
+        causes_by_person=by_person,
+        protocol_code=protocol.code or None,
+    )
+    return ScoringOutput(results, rows(scores, run.predictions, run.truths))
 
-    def part(kept: Sequence[int], n_flagged: int | None = None) -> PartFigures:
-        some = [predictions[i] for i in kept], [truths[i] for i in kept]
-        _, found = summarise(*some, protocol, settings["top_k"] or 0, settings["seed"])
-        return PartFigures(n_flagged=n_flagged, **_averages(found, protocol))
 
+def _figures(summary: Summary, protocol: Protocol) -> dict[str, Any]:
+    """The fields of `Figures`."""
+    return {
+        **_averages(summary, protocol),
+        "point_accuracy": _figure(summary.point_accuracy, "point_accuracy", protocol),
+        "ceiling": _figure(summary.ceiling, "ceiling", protocol),
+        "task_success_rate": dict(summary.task_success_rate),
+        "task_success_ci95": {
+            name: None if rate is None else wilson(rate, summary.n_tasks)
+            for name, rate in summary.task_success_rate.items()
+        },
+        "recall_at_k": dict(summary.recall_at_k),
+    }
+
+
+def _losses(run: ScoringInput, scores: Sequence[StepScore], protocol: Protocol) -> dict[str, Any]:
+    """The fields of `Losses`. A step that the protocol leaves out is in none of them."""
+    kept = [i for i, score in enumerate(scores) if score.outcome != LEFT_OUT]
+    counted = [scores[i] for i in kept]
+    predictions, truths = [run.predictions[i] for i in kept], [run.truths[i] for i in kept]
+    average = protocol.averaging(truths).points
+    return {
+        "left_out": len(scores) - len(kept),
+        "unknowns": {rule.__name__: n for rule in protocol.unknowns.values() if (n := sum(map(rule, truths)))},
+        "n_not_run": sum(not prediction.ran for prediction in run.predictions),
+        "n_succeeded": sum(score.outcome == SUCCESS for score in counted),
+        "waterfall": waterfall(counted, average),
+        "wrong_element": wrong_elements(predictions, truths, counted),
+        "what_if": what_if(counted, average),
+        "ranker_budget": ranker_budget(predictions, truths, run.settings, average),
+    }
+
+
+def _events(run: ScoringInput, summary: Summary) -> dict[str, Any]:
+    """The fields on what was asked, spent and noted, and what failed."""
+    price = price_of_batching(run.predictions)
+    priced = frozenset() if price is None else PRICE_NOTES
+    faults = Counter(str(prediction.failure) for prediction in run.predictions if prediction.is_data_fault)
+    lost_to = unanswered(run.predictions)
+    return {
+        "usage": summary.usage.named,
+        "failures": dict(sorted(summary.failures.items())),
+        "reply_failures": dict(sorted(summary.reply_failures.items())),
+        "notes": {name: n for name, n in sorted(summary.notes.items()) if name not in priced},
+        "batching_price": price,
+        "complete": run.complete and lost_to is None,
+        "data_faults": dict(sorted(faults.items())),
+        "unanswered": lost_to,
+    }
+
+
+def _second_readings(run: ScoringInput, scores: Sequence[StepScore], protocol: Protocol) -> dict[str, Any]:
+    """The fields with figures of some of the steps, by other rules, or of other orders."""
+    truths, settings = run.truths, run.settings
     by_split: dict[str, PartFigures] | None = None
     without_flagged: PartFigures | None = None
     if settings.get("split") == "all":
         splits = dict.fromkeys(truth.split for truth in truths if truth.split)
-        by_split = {split: part([i for i, truth in enumerate(truths) if truth.split == split]) for split in splits}
-    if flagged is not None:
-        kept = [i for i, truth in enumerate(truths) if truth.key not in flagged]
-        without_flagged = part(kept, len(truths) - len(kept))
-    results = Results(
-        settings=named,
-        **{name: named[name] for name in Settings.__struct_fields__ if name in named},
-        **_averages(summary, protocol),
-        point_accuracy=_figure(summary.point_accuracy, "point_accuracy", protocol),
-        ceiling=_figure(summary.ceiling, "ceiling", protocol),
-        task_success_rate=dict(summary.task_success_rate),
-        task_success_ci95={
-            name: None if rate is None else wilson(rate, summary.n_tasks)
-            for name, rate in summary.task_success_rate.items()
-        },
-        recall_at_k=dict(summary.recall_at_k),
-        **_losses(scores, predictions, truths, protocol, settings),
-        usage=summary.usage.named,
-        failures=dict(sorted(summary.failures.items())),
-        reply_failures=dict(sorted(summary.reply_failures.items())),
-        notes={name: n for name, n in sorted(summary.notes.items()) if name not in told},
-        causes_by_person=of_people,
-        also_right=_second_figure(answers, protocol, settings["seed"], also_right),
-        merge_spread=merge_spread(answers, protocol, settings["merge"]),
-        batching_price=price,
-        annotation_errors=errors,
-        element_by_rule=by_rule,
-        complete=complete and lost_to is None,
-        data_faults=dict(sorted(faults.items())),
-        unanswered=lost_to,
-        by_split=by_split,
-        shuffle_spread=shuffle_spread(orders, truths, protocol),
-        without_flagged=without_flagged,
-        protocol_code=protocol.code or None,
-    )
-    return ScoringOutput(results, rows(scores, predictions, truths))
+        by_split = {split: _part(run, protocol, [truth.split == split for truth in truths]) for split in splits}
+    if run.flagged is not None:
+        without_flagged = _part(run, protocol, [truth.key not in run.flagged for truth in truths])
+        without_flagged = structs.replace(without_flagged, n_flagged=sum(truth.key in run.flagged for truth in truths))
+    # only web agents see an observation, and only they note by which rule an element is right
+    has_rules = settings.get("observation") is not None
+    return {
+        "also_right": _second_figure(run, protocol),
+        "merge_spread": merge_spread(run.labelled, protocol, settings["merge"]),
+        "annotation_errors": (
+            None if settings.get("marks") is None else annotation_errors(run.predictions, truths, run.oracle)
+        ),
+        "element_by_rule": element_by_rule(run, scores, protocol) if has_rules else {},
+        "by_split": by_split,
+        "shuffle_spread": shuffle_spread(run.orders, truths, protocol),
+        "without_flagged": without_flagged,
+    }
 
 
-def _second_figure(
-    answers: Answers, protocol: Protocol, seed: int, of_file: frozenset[StepKey]
-) -> SecondFigureEntry | None:
-    if not any(truth.also_right for truth in answers.truths):
+def _part(run: ScoringInput, protocol: Protocol, is_in_it: Sequence[bool]) -> PartFigures:
+    """The figures of some of the steps."""
+    predictions, truths = [*compress(run.predictions, is_in_it)], [*compress(run.truths, is_in_it)]
+    _, summary = summarise(predictions, truths, protocol, run.settings["top_k"] or 0, run.seed)
+    return PartFigures(**_averages(summary, protocol))
+
+
+def _second_figure(run: ScoringInput, protocol: Protocol) -> SecondFigureEntry | None:
+    if not any(truth.also_right for truth in run.truths):
         return None
     from seeact_offline.scoring.also_right import second_figure
 
-    found = second_figure(answers, protocol, seed)
-    if found is None:
+    second = second_figure(run.labelled, protocol, run.seed)
+    if second is None:
         return None
-    f1 = ResultsFigure(**asdict(found.operation_f1), quoted=_quoted(protocol, "operation_f1"))
+    f1 = ResultsFigure(**asdict(second.operation_f1), quoted=_quoted(protocol, "operation_f1"))
     return SecondFigureEntry(
-        n_steps=found.n_steps, n_gained=found.n_gained, of_file=len(of_file), operation_f1=f1,
-        element_accuracy=_figure(found.element_accuracy, "element_accuracy", protocol),
-        step_success_rate=_figure(found.step_success_rate, "step_success_rate", protocol),
+        n_steps=second.n_steps, n_gained=second.n_gained, of_file=len(run.also_right), operation_f1=f1,
+        element_accuracy=_figure(second.element_accuracy, "element_accuracy", protocol),
+        step_success_rate=_figure(second.step_success_rate, "step_success_rate", protocol),
     )  # fmt: skip
 
 
-def element_by_rule(
-    predictions: Sequence[Prediction],
-    truths: Sequence[Truth],
-    scores: Sequence[StepScore],
-    protocol: Protocol,
-    seed: int,
-) -> dict[str, ResultsFigure]:
-    """A web agent's Element Accuracy by each of ELEMENT_RULES, averaged as the protocol does over the steps that it counts."""
+def element_by_rule(run: ScoringInput, scores: Sequence[StepScore], protocol: Protocol) -> dict[str, ResultsFigure]:
+    """A web agent's Element Accuracy by each of ELEMENT_RULES, averaged as the protocol does over the steps that it
+    counts."""
     kept = [i for i, score in enumerate(scores) if score.outcome != LEFT_OUT]
-    average = protocol.averaging([truths[i] for i in kept])
-    notes = [dict(predictions[i].notes) for i in kept]
+    average = protocol.averaging([run.truths[i] for i in kept])
+    notes = [run.predictions[i].notes for i in kept]
     quoted = _quoted(protocol, "element_accuracy")
     return {
-        rule: ResultsFigure(**asdict(average.metric([float(one.get(note, 0)) for one in notes], seed)), quoted=quoted)
+        rule: ResultsFigure(
+            **asdict(average.metric([float(of_step.get(note, 0)) for of_step in notes], run.seed)), quoted=quoted
+        )
         for rule, note in ELEMENT_RULES.items()
     }
 
 
 def unanswered(predictions: Sequence[Prediction]) -> dict[str, Any] | None:
-    """The first failure of a run in which no step was answered, in its own words, and how many steps ended in it. None for any
-    other run."""
+    """The first failure of a run in which no step was answered, in its own words, and how many steps ended in it. None
+    for any other run."""
     if not predictions or any(prediction.ran for prediction in predictions):
         return None
     first = predictions[0]
     alike = sum(prediction.failure == first.failure for prediction in predictions)
     return {"failure": first.failure, "steps": alike, "detail": first.detail}
-
-
-def _losses(
-    scores: Sequence[StepScore],
-    predictions: Sequence[Prediction],
-    truths: Sequence[Truth],
-    protocol: Protocol,
-    settings: Mapping[str, Any],
-) -> dict[str, Any]:
-    """The fields of `Losses`. A step that the protocol leaves out is in none of them."""
-    kept = [i for i, score in enumerate(scores) if score.outcome != LEFT_OUT]
-    counted, said, right = [scores[i] for i in kept], [predictions[i] for i in kept], [truths[i] for i in kept]
-    average = protocol.averaging(right).points
-    return {
-        "left_out": len(scores) - len(kept),
-        "unknowns": {rule.__name__: n for rule in protocol.unknowns.values() if (n := sum(map(rule, right)))},
-        "n_not_run": sum(not prediction.ran for prediction in predictions),
-        "n_succeeded": sum(score.outcome == SUCCESS for score in counted),
-        "waterfall": waterfall(counted, average),
-        "wrong_element": wrong_elements(said, right, counted),
-        "what_if": what_if(counted, average),
-        "ranker_budget": ranker_budget(said, right, settings, average),
-    }
 
 
 def _averages(summary: Summary, protocol: Protocol) -> dict[str, Any]:
@@ -393,7 +441,8 @@ def _quoted(protocol: Protocol, metric: str) -> str | msgspec.UnsetType:
 def shuffle_spread(
     orders: Sequence[Sequence[Prediction]], truths: Sequence[Truth], protocol: Protocol
 ) -> dict[str, Any] | None:
-    """The variation of the averages that the protocol quotes with the order of groups and choices; None without repeats.
+    """The variation of the averages that the protocol quotes with the order of groups and choices; None without
+    repeats.
 
     `values` are those of the repeats in order; `sd` is the sample standard deviation, None for fewer than two.
     """
@@ -413,17 +462,17 @@ def shuffle_spread(
 def price_of_batching(predictions: Sequence[Prediction]) -> dict[str, Any] | None:
     """Calls and prompt tokens per step with a shared turn 1, and with one per group; None if nothing was shared.
 
-    Calls are counted; those of the groups follow from the questions that were asked. Prompt tokens are estimated by one rule
-    for both (`grounding.groups`); None if a step has no estimate.
+    Calls are counted; those of the groups follow from the questions that were asked. Prompt tokens are estimated by one
+    rule for both (`grounding.groups`); None if a step has no estimate.
     """
-    shared = [(p, dict(p.notes)) for p in predictions if dict(p.notes).get("shared_turn1")]
+    shared = [(p, p.notes) for p in predictions if p.notes.get("shared_turn1")]
     if not shared:
         return None
 
     def mean(name: str) -> float | None:
         values = [notes.get(name) for _, notes in shared]
-        known = [value for value in values if value is not None]
-        return statistics.fmean(known) if len(known) == len(values) else None
+        estimates = [value for value in values if value is not None]
+        return statistics.fmean(estimates) if len(estimates) == len(values) else None
 
     ours = {
         "calls": statistics.fmean(p.usage.calls for p, _ in shared),

@@ -137,7 +137,7 @@ def sentence(rule: Callable[..., object] | None) -> str:
     return str(rule.__doc__ or name).partition("\n")[0].rstrip(".")
 
 
-RULES = tuple(one.name for one in fields(Protocol) if one.name not in {"name", "unknowns", "code"})
+RULES = tuple(rule.name for rule in fields(Protocol) if rule.name not in {"name", "unknowns", "code"})
 """The fields of a protocol that hold a rule, in order."""
 
 
@@ -146,21 +146,23 @@ RULES = tuple(one.name for one in fields(Protocol) if one.name not in {"name", "
 
 CASES: Mapping[str, Callable[[Prediction, Truth], bool]] = {
     # the predicted operation is not one of OPERATIONS
-    "unknown_op": lambda said, truth: said.op not in OPERATIONS,
+    "unknown_op": lambda prediction, truth: prediction.op not in OPERATIONS,
     # a TYPE or SELECT is predicted without value
-    "missing_value": lambda said, truth: said.op in ("TYPE", "SELECT") and not said.value,
+    "missing_value": lambda prediction, truth: prediction.op in ("TYPE", "SELECT") and not prediction.value,
     # the answer names neither an element nor a place, be it beyond the picture
-    "no_place": lambda said, truth: said.element_id is None and said.point is None and said.failure != "point_outside",
-    "no_pick": lambda said, truth: said.element_id is None,
+    "no_place": lambda prediction, truth: (
+        prediction.element_id is None and prediction.point is None and prediction.failure != "point_outside"
+    ),
+    "no_pick": lambda prediction, truth: prediction.element_id is None,
     # there are positives and ranks, and none of the positives is ranked
-    "positive_not_ranked": lambda said, truth: (
-        bool(said.ranked and truth.positives) and truth.positives.isdisjoint(said.ranked)
+    "positive_not_ranked": lambda prediction, truth: (
+        bool(prediction.ranked and truth.positives) and truth.positives.isdisjoint(prediction.ranked)
     ),
     # there are positives, and no picture, or none of them has a box
-    "no_box": lambda said, truth: bool(truth.positives) and (truth.picture_size is None or not truth.boxes),
-    "no_positive": lambda said, truth: not truth.positives,
+    "no_box": lambda prediction, truth: bool(truth.positives) and (truth.picture_size is None or not truth.boxes),
+    "no_positive": lambda prediction, truth: not truth.positives,
     # the right value of a TYPE or SELECT cannot stand between double quotes, as one that holds such a quote or a line break
-    "quoted_value": lambda said, truth: (
+    "quoted_value": lambda prediction, truth: (
         (right := by_recorded_name(truth)).op != "CLICK" and _between_quotes(right.value) is None
     ),
 }
@@ -384,27 +386,27 @@ def value_in_lower_case(operation: Operation) -> str:
     return operation.value.lower()
 
 
-def of_words(said: Operation, wanted: Operation, text: TextRule) -> float:
+def of_words(predicted: Operation, right: Operation, text: TextRule) -> float:
     """Compares the sets of words."""
-    return metrics.operation_f1(text(said), text(wanted))
+    return metrics.operation_f1(text(predicted), text(right))
 
 
-def of_repeated_words(said: Operation, wanted: Operation, text: TextRule) -> float:
+def of_repeated_words(predicted: Operation, right: Operation, text: TextRule) -> float:
     """Compares the words, each as often as it occurs."""
-    pair = [Counter(text(operation).split()) for operation in (said, wanted)]
+    pair = [Counter(text(operation).split()) for operation in (predicted, right)]
     return 2 * (pair[0] & pair[1]).total() / max(1, pair[0].total() + pair[1].total())
 
 
-def by_right_operation(said: Operation, wanted: Operation, text: TextRule) -> float:
+def by_right_operation(predicted: Operation, right: Operation, text: TextRule) -> float:
     """Compares the operation alone where CLICK is right, else the sets of words, with 0 for an answer without value."""
-    if wanted.op not in ("TYPE", "SELECT"):
-        return float(said.op == wanted.op)
-    return of_words(said, wanted, text) if said.op in ("TYPE", "SELECT") and said.value.strip() else 0.0
+    if right.op not in ("TYPE", "SELECT"):
+        return float(predicted.op == right.op)
+    return of_words(predicted, right, text) if predicted.op in ("TYPE", "SELECT") and predicted.value.strip() else 0.0
 
 
-def same_typed_text(said: Operation, wanted: Operation, text: TextRule) -> float:
+def same_typed_text(predicted: Operation, right: Operation, text: TextRule) -> float:
     """Compares the text of a TYPE as a whole, and takes any operation for right where CLICK or SELECT is."""
-    return float(wanted.op != "TYPE" or (said.op == "TYPE" and text(said) == text(wanted)))
+    return float(right.op != "TYPE" or (predicted.op == "TYPE" and text(predicted) == text(right)))
 
 
 # --- the steps and values that are averaged ---
@@ -453,9 +455,9 @@ def same_tokens(prediction: Prediction, truth: Truth, f1: float) -> bool:
 
 def same_text(prediction: Prediction, truth: Truth, f1: float) -> bool:
     """Needs the right element and the very text of operation and value, a CLICK's value aside."""
-    said, wanted = prediction.operation, truth.operation
+    predicted, right = prediction.operation, truth.operation
     # a step that earned no F1 did not get this far: its text was never compared
-    return f1 > 0 and said.op == wanted.op and (said.op == "CLICK" or said.value == wanted.value)
+    return f1 > 0 and predicted.op == right.op and (predicted.op == "CLICK" or predicted.value == right.value)
 
 
 # --- averaging ---

@@ -22,10 +22,10 @@ def ranker_budget(
 ) -> list[dict[str, Any]] | None:
     """One entry for each k of BUDGETS up to the run's; None for a run that ranked nothing, or under LEAST_K candidates.
 
-    `bound`: the Step SR that none can exceed at that k, the share of steps with a right element among the k best, by `average`
-    (that of Step SR). `groups`, `calls`, `prompt_tokens`, `cost_usd` (None where the price is not known): estimates, each
-    step's own scaled by the number of its groups at that k over those at the run's. What a run would then answer cannot be
-    known from this one.
+    `bound`: the Step SR that none can exceed at that k, the share of steps with a right element among the k best, by
+    `average` (that of Step SR). `groups`, `calls`, `prompt_tokens`, `cost_usd` (None where the price is not known):
+    estimates, each step's own scaled by the number of its groups at that k over those at the run's. What a run would
+    then answer cannot be known from this one.
     """
     top_k, rule = settings.get("top_k") or 0, settings.get("merge")
     size = settings.get("group_size")
@@ -35,7 +35,7 @@ def ranker_budget(
     by_size: dict[int, list[Prediction]] = {}
     for prediction in predictions:
         by_size.setdefault(len(prediction.ranked), []).append(prediction)
-    paid = {n: sum((one.usage for one in some), Usage()) for n, some in sorted(by_size.items())}
+    paid = {n: sum((prediction.usage for prediction in some), Usage()) for n, some in sorted(by_size.items())}
     # a step without ranks was asked in no group, and costs what it did
     n_groups = {n: 1 if rule == "single" else len(split_groups([""] * n, size)) for n in range(1, max(paid) + 1)}
     return [
@@ -51,7 +51,8 @@ def ranker_budget(
 
 
 def _cost(shares: Mapping[int, float], paid: Mapping[int, Usage]) -> dict[str, float | None]:
-    """`shares`: the share of the cost of steps, by the number of candidates that were offered. `paid`: their cost, likewise."""
+    """`shares`: the share of the cost of steps, by the number of candidates that were offered. `paid`: their cost,
+    likewise."""
     totals: dict[str, float | None] = {}
     for name in ("calls", "prompt_tokens", "cost_usd"):
         amounts = [(getattr(usage, name), shares[n]) for n, usage in paid.items()]

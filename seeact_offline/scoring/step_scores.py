@@ -10,21 +10,29 @@ from typing import Annotated, Any
 
 import msgspec
 
-from seeact_offline.records import MergeRule, Operation, Prediction, StepKey, StepScore, Summary, Truth
+from seeact_offline.records import MergeRule, Prediction, StepKey, StepScore, Summary, Truth
 from seeact_offline.scoring import aggregate, metrics
-from seeact_offline.scoring.answers import Answers
+from seeact_offline.scoring.labelled_predictions import LabelledPredictions
 from seeact_offline.scoring.rules import Protocol, one_entry
 from seeact_offline.scoring.waterfall import LEFT_OUT, first_loss
 
 
 def score_step(prediction: Prediction, truth: Truth, protocol: Protocol) -> StepScore:
-    """Scores one step. A step that did not run scores 0 and says so in `outcome`."""
-    return score_steps(Answers([prediction], [truth]), protocol)[0]
+    """Scores one step. A step that did not run scores 0 and says so in `outcome`.
+
+    >>> from seeact_offline.scoring.protocols import PROTOCOLS
+    >>> truth = Truth("book a flight", "1", op="TYPE", value="New York", positives=frozenset({"7"}))
+    >>> prediction = Prediction(*truth.key, "7", "TYPE", "New York City")
+    >>> score = score_step(prediction, truth, PROTOCOLS["seeact"])
+    >>> score.element, round(score.operation_f1, 3), score.success, score.outcome
+    (1.0, 0.857, 0.0, 'wrong_value')
+    """
+    return score_steps(LabelledPredictions([prediction], [truth]), protocol)[0]
 
 
-def score_steps(answers: Answers, protocol: Protocol) -> list[StepScore]:
+def score_steps(labelled: LabelledPredictions, protocol: Protocol) -> list[StepScore]:
     """Scores all steps. One that the protocol leaves out has no figures and the outcome `left_out`."""
-    scored = answers.scored(protocol)
+    scored = labelled.credits(protocol)
     columns = (scored.counted, scored.element, scored.operation_f1, scored.success)
     grounded = protocol.element is not None
     return [
@@ -32,7 +40,7 @@ def score_steps(answers: Answers, protocol: Protocol) -> list[StepScore]:
         if counts
         else StepScore(truth.key, None, None, None, LEFT_OUT, failure=prediction.failure)
         for prediction, truth, rank, counts, *earned in zip(
-            answers.predictions, answers.truths, answers.ranks, *(column.tolist() for column in columns), strict=True
+            labelled.predictions, labelled.truths, labelled.ranks, *(column.tolist() for column in columns), strict=True
         )
     ]
 
@@ -65,26 +73,27 @@ def summarise(
     predictions: Sequence[Prediction], truths: Sequence[Truth], protocol: Protocol, top_k: int | None, seed: int
 ) -> tuple[list[StepScore], Summary]:
     """Scores all steps, given in data set order, and sums up those that the protocol does not leave out."""
-    return summarise_answers(Answers(predictions, truths), protocol, top_k, seed)
+    return summarise_labelled(LabelledPredictions(predictions, truths), protocol, top_k, seed)
 
 
-def summarise_answers(
-    answers: Answers, protocol: Protocol, top_k: int | None, seed: int
+def summarise_labelled(
+    labelled: LabelledPredictions, protocol: Protocol, top_k: int | None, seed: int
 ) -> tuple[list[StepScore], Summary]:
     """`summarise` for answers that are scored under several protocols.
 
-    What was asked and what failed (`usage`, `failures`, `notes`) is counted over all steps; so are the outcomes in `waterfall`.
+    What was asked and what failed (`usage`, `failures`, `notes`) is counted over all steps; so are the outcomes in
+    `waterfall`.
     """
-    predictions, truths = answers.predictions, answers.truths
-    scores = score_steps(answers, protocol)
+    predictions, truths = labelled.predictions, labelled.truths
+    scores = score_steps(labelled, protocol)
     counted = [score for score in scores if score.outcome != LEFT_OUT]
     right = [truth for score, truth in zip(scores, truths, strict=True) if score.outcome != LEFT_OUT]
     averaging = protocol.averaging(right)
     average = partial(averaging.metric, seed=seed)
     summary = aggregate.summarise(counted, predictions, top_k, average, averaging.missing)
     if protocol.groups_of_f1 is not protocol.groups or protocol.entries_of_f1 is not one_entry:
-        known = [score.operation_f1 or 0.0 for score in counted]
-        summary = replace(summary, operation_f1=protocol.averaging_of_f1(right).metric(known, seed))
+        values = [score.operation_f1 or 0.0 for score in counted]
+        summary = replace(summary, operation_f1=protocol.averaging_of_f1(right).metric(values, seed))
     return scores, replace(summary, waterfall=Counter(score.outcome for score in scores))
 
 
@@ -137,7 +146,7 @@ class StepRow(msgspec.Struct, frozen=True):
     @property
     def truth(self) -> Truth:
         """The fields of the truth that averages use."""
-        return Truth(self.key, Operation(self.target.op), frozenset(), n_actions=self.n_actions)
+        return Truth(*self.key, op=self.target.op, value="", positives=frozenset(), n_actions=self.n_actions)
 
 
 def rows(
@@ -183,31 +192,33 @@ def rows(
     ]
 
 
-def merge_spread(answers: Answers, protocol: Protocol, rule: MergeRule | None) -> Mapping[str, Mapping[str, float]]:
+def merge_spread(
+    labelled: LabelledPredictions, protocol: Protocol, rule: MergeRule | None
+) -> Mapping[str, Mapping[str, float]]:
     """The figures of other merge rules on the same replies: rule -> the averages that the protocol quotes.
 
-    Only rules that need no further call are listed: after `final-round` also `first` and `best-rank`; after `single` none.
-    Empty for a run without ranks or without a rule, whose grounding asks no groups.
+    Only rules that need no further call are listed: after `final-round` also `first` and `best-rank`; after `single`
+    none. Empty for a run without ranks or without a rule, whose grounding asks no groups.
     """
-    predictions = answers.predictions
+    predictions = labelled.predictions
     if rule is None or (any(p.ran for p in predictions) and not any(p.ranked for p in predictions)):
         return {}
     rules: dict[MergeRule, tuple[MergeRule, ...]] = {
         "single": ("single",),
         "final-round": ("final-round", "first", "best-rank"),
     }
-    return {other: _headlines(answers.remerged(other), protocol) for other in rules.get(rule, ("first", "best-rank"))}
+    return {other: _headlines(labelled.remerged(other), protocol) for other in rules.get(rule, ("first", "best-rank"))}
 
 
-def _headlines(answers: Answers, protocol: Protocol) -> dict[str, float]:
+def _headlines(labelled: LabelledPredictions, protocol: Protocol) -> dict[str, float]:
     """The averages that the protocol quotes, without intervals."""
-    scored = answers.scored(protocol)
-    right = [truth for truth, counts in zip(answers.truths, scored.counted.tolist(), strict=True) if counts]
+    scored = labelled.credits(protocol)
+    right = [truth for truth, counts in zip(labelled.truths, scored.counted.tolist(), strict=True) if counts]
     f1 = protocol.headline_of_f1(*protocol.averaging_of_f1(right).points(scored.operation_f1[scored.counted]))
     if protocol.element is None:
         return {"operation_f1": f1}
     average = protocol.averaging(right)
     element, success = (
-        protocol.headline(*average.points(one[scored.counted])) for one in (scored.element, scored.success)
+        protocol.headline(*average.points(values[scored.counted])) for values in (scored.element, scored.success)
     )
     return {"element_accuracy": element, "operation_f1": f1, "step_success_rate": success}

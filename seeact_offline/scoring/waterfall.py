@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 SUCCESS = "success"
 LEFT_OUT = "left_out"
 """The outcome of a step that a protocol leaves out: it is in no share."""
+NOT_RUN = frozenset({"not_run", "data_fault", "call_failed"})
+"""Outcomes of steps that were never answered."""
 NO_ROW = "no_row"
 """Actions that a protocol counts as failed though no row of theirs is there."""
 CAUSES: Mapping[str, str] = {
@@ -46,7 +48,7 @@ BY_EYE: Mapping[str, str] = {
     "wrong_annotation": "a person found what was annotated wrong, or the answer as good",
 }
 """Causes that nothing but a person can see."""
-HUMAN_CAUSES: Mapping[str, str] = {**{name: said for name, said in CAUSES.items() if name != NO_ROW}, **BY_EYE}
+HUMAN_CAUSES: Mapping[str, str] = {**{name: meaning for name, meaning in CAUSES.items() if name != NO_ROW}, **BY_EYE}
 """Causes that a person may give (`scoring.human_causes`)."""
 OF_WINDOWS = ("not_marked", "target_cut_off")
 """Causes that a grounding knows before it asks, and counts in `Prediction.notes` under these names."""
@@ -58,7 +60,8 @@ OF_READING: Mapping[str, str] = {
 }
 """Failures of replies that were read and name no element -> their cause."""
 OF_PARTS = frozenset({"missing_value", "missing_element_type"})
-"""Failures of replies that were read to their end without a part: their steps are lost to the first thing that is wrong."""
+"""Failures of replies that were read to their end without a part: their steps are lost to the first thing that is
+wrong."""
 NO_VALUE = frozenset({"", "none"})
 """Texts for no value, in lower case: evaluators that read one as a token hold a lost value against the model too."""
 
@@ -71,8 +74,8 @@ def first_loss(
 ) -> str:
     """`success`, or the first of CAUSES that cost the step its success.
 
-    `element`, `success`: None where no element is asked for; the step then succeeds with an Operation F1 (`f1`, 0 to 1) of 1.
-    `rank`: of the best positive, from 0; None for none.
+    `element`, `success`: None where no element is asked for; the step then succeeds with an Operation F1 (`f1`, 0 to 1)
+    of 1. `rank`: of the best positive, from 0; None for none.
     """
     if f1 == 1.0 if success is None else success:
         return SUCCESS
@@ -86,7 +89,7 @@ def first_loss(
     was_offered = any(not truth.positives.isdisjoint(group.offered) for group in prediction.groups)
     if rank is not None and prediction.reachable is False and not was_offered:
         return "not_offered"
-    unmarked = next((cause for cause, count in prediction.notes if cause in OF_WINDOWS and count), None)
+    unmarked = next((cause for cause, count in prediction.notes.items() if cause in OF_WINDOWS and count), None)
     if element is not None and unmarked is not None:
         return unmarked
     if not prediction.ran:
@@ -129,16 +132,17 @@ def _is_value(text: str) -> bool:
 def waterfall(scores: Sequence[StepScore], average: Average) -> dict[str, dict[str, Any]]:
     """Cause -> `steps`, and the shares `macro` and `micro` of Step SR that they cost; only causes that occur, in order.
 
-    A person's cause counts instead of the computed one. The shares add up to 1 - Step SR (without elements: to the share of steps whose operation is not right). `average` is
-    that of Step SR, over the same steps in order; `scores` are those that count, so none is left out. Where `average` pads
-    tasks to their length, what it adds is lost to NO_ROW.
+    A person's cause counts instead of the computed one. The shares add up to 1 - Step SR (without elements: to the
+    share of steps whose operation is not right). `average` is that of Step SR, over the same steps in order; `scores`
+    are those that count, so none is left out. Where `average` pads tasks to their length, what it adds is lost to
+    NO_ROW.
     """
     lost: dict[str, dict[str, Any]] = {}
     causes = [score.person_cause or score.outcome for score in scores]
     counts = Counter(causes)
     for cause in (*CAUSES, *BY_EYE):
         if counts[cause]:
-            share = average([float(one == cause) for one in causes])
+            share = average([float(of_step == cause) for of_step in causes])
             lost[cause] = {"steps": counts[cause], "macro": share.macro, "micro": share.micro}
     whole = average([1.0] * len(scores)) if scores else None
     if whole is not None and whole.micro < 1.0:
@@ -159,8 +163,12 @@ OF_GROUNDING = frozenset({*OF_LEAVING, "unreadable_reply", *OF_READING.values(),
 OF_VALUES = frozenset({"missing_value", "wrong_value"})
 WHAT_IF: Mapping[str, str] = {
     "ranker_perfect_bound": "the ranker had missed nothing, and every step that it lost had succeeded",
-    "ranker_perfect": "the ranker had missed nothing, and the steps that it lost had succeeded as often as those whose target was offered",
-    "offering_perfect": "every ranked element had been offered, and the steps lost to that had succeeded as often as those whose target was",
+    "ranker_perfect": (
+        "the ranker had missed nothing, and the steps that it lost had succeeded as often as those whose target was offered"
+    ),
+    "offering_perfect": (
+        "every ranked element had been offered, and the steps lost to that had succeeded as often as those whose target was"
+    ),
     "grounding_perfect": "every answer without the right element had named it, with its operation as it is",
     "values_perfect": "every value that is missing or wrong had been right",
 }
@@ -170,8 +178,9 @@ WHAT_IF: Mapping[str, str] = {
 def what_if(scores: Sequence[StepScore], average: Average) -> dict[str, dict[str, Any]]:
     """Supposition (see WHAT_IF) -> `steps` that it concerns, and the `macro` and `micro` Step SR that it would give.
 
-    Only suppositions that concern a step. An operation is right where the protocol gave it an Operation F1 of 1. Without
-    elements there is only that of values, for the share of steps whose operation is right. Arguments as for `waterfall`.
+    Only suppositions that concern a step. An operation is right where the protocol gave it an Operation F1 of 1.
+    Without elements there is only that of values, for the share of steps whose operation is right. Arguments as for
+    `waterfall`.
     """
     offered = [score.outcome == SUCCESS for score in scores if score.outcome in OFFERED]
     rate = sum(offered) / len(offered) if offered else 0.0
@@ -187,7 +196,9 @@ def what_if(scores: Sequence[StepScore], average: Average) -> dict[str, dict[str
         "grounding_perfect": if_grounded,
         "values_perfect": lambda score: 1.0 if score.outcome in OF_VALUES else None,
     }
-    return {name: figures for name, one in worth.items() if (figures := _supposed(scores, one, average))["steps"]}
+    return {
+        name: figures for name, of_step in worth.items() if (figures := _supposed(scores, of_step, average))["steps"]
+    }
 
 
 def _supposed(
@@ -255,13 +266,13 @@ ANNOTATION_ERRORS: Mapping[str, str] = {
 def annotation_errors(
     predictions: Sequence[Prediction], truths: Sequence[Truth], oracle: Mapping[StepKey, bool] | None = None
 ) -> dict[str, Any]:
-    """Counts the errors of the groups of wrong steps (see ANNOTATION_ERRORS), each picture by itself and before any merging.
+    """Counts the errors of the groups of wrong steps (see ANNOTATION_ERRORS), each picture by itself and before any
+    merging.
 
-    `oracle`: whether the oracle grounding gets each step's element right. The population is then the steps that it gets right
-    and this run wrong; without it, all wrong steps that have a right element. `population` says which, `n_steps` and
-    `n_groups` how many. A picture's marks are those of `Reply.offered`, but for a right element outside of the page, whose mark nobody
-    can see.
-    The kinds of error are ours.
+    `oracle`: whether the oracle grounding gets each step's element right. The population is then the steps that it gets
+    right and this run wrong; without it, all wrong steps that have a right element. `population` says which, `n_steps`
+    and `n_groups` how many. A picture's marks are those of `Reply.offered`, but for a right element outside of the
+    page, whose mark nobody can see. The kinds of error are ours.
     """
     wrong = []
     for prediction, truth in zip(predictions, truths, strict=True):
@@ -295,7 +306,8 @@ def annotation_error(group: Reply, truth: Truth) -> str:
 
 
 def _undrawn(truth: Truth) -> frozenset[str]:
-    """The positives that lie wholly outside of the page, with fractions cut off as for drawing; none where boxes or page are not known."""
+    """The positives that lie wholly outside of the page, with fractions cut off as for drawing; none where boxes or
+    page are not known."""
     if truth.picture_size is None or len(truth.boxes) != len(truth.positives_in_order):
         return frozenset()
     width, height = truth.picture_size

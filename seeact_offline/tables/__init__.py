@@ -40,9 +40,9 @@ LIVE = Doors({"4": "seeact_offline.live.live_gap:build"})
 """Builders of the tables that hold folders of episodes, of the annex that leaves such folders."""
 
 
-def _offline_or_live(given: TableInput) -> TableDocument:
-    holds_episodes = "4" in LIVE and any(map(is_live, find_runs(given.paths)))
-    return LIVE["4"](given) if holds_episodes else methods.build(given)
+def _offline_or_live(request: TableInput) -> TableDocument:
+    holds_episodes = "4" in LIVE and any(map(is_live, find_runs(request.paths)))
+    return LIVE["4"](request) if holds_episodes else methods.build(request)
 
 
 TABLES: dict[str, TableKind] = {
@@ -55,20 +55,21 @@ TABLES: dict[str, TableKind] = {
     "observations": TableKind(ablation.build, frozenset({"stderr"})),
     "rankers": TableKind(ablation.build, frozenset({"stderr"})),
 }
-"""Tables by number, those up to 5 as in the paper, or by name. To add one, write a module that builds it, and a line here."""
+"""Tables by number, those up to 5 as in the paper, or by name. To add one, write a module that builds it, and a line
+here."""
 
 
 def find_table(name: str) -> TableKind:
     """The table of this number in the paper, `FILE.py:NAME` or entry point. Raises InputError."""
     if name in TABLES:
         return TABLES[name]
-    found = load_named(name, ENTRY_POINTS, "table")
-    if found is None:
-        known = ", ".join([*TABLES, *entry_point_names(ENTRY_POINTS)])
-        raise InputError("table", f"one of {known}, or FILE.py:NAME", name)
-    if not callable(found.value):
-        raise InputError("table", "a function from finished runs to a Table", f"{found.value!r:.80} of {name}")
-    return TableKind(lambda given: _outside(found.value, given))
+    builder = load_named(name, ENTRY_POINTS, "table")
+    if builder is None:
+        names = ", ".join([*TABLES, *entry_point_names(ENTRY_POINTS)])
+        raise InputError("table", f"one of {names}, or FILE.py:NAME", name)
+    if not callable(builder.value):
+        raise InputError("table", "a function from finished runs to a Table", f"{builder.value!r:.80} of {name}")
+    return TableKind(lambda request: _outside(builder.value, request))
 
 
 def build_table(
@@ -83,33 +84,35 @@ def build_table(
 ) -> TableDocument:
     """A table of finished runs: `name` is a number in the paper, `FILE.py:NAME` or an entry point.
 
-    `paths`: run folders and folders of them; for Table 1 a file of `stats --json`, or none and a `dataset`, which is then
-    counted. `base`: the folder that paths are given relative to, the working folder by default. `by`: `website` or `domain`.
-    `stderr`: whether standard errors are shown. `which`: the run that stands for several which differ in their date alone: `newest`,
-    `oldest`, or a date, until which the newest is taken. Raises InputError for runs that have no place in one table, and for options that
-    the table does not use.
+    `paths`: run folders and folders of them; for Table 1 a file of `stats --json`, or none and a `dataset`, which is
+    then counted. `base`: the folder that paths are given relative to, the working folder by default. `by`: `website` or
+    `domain`. `stderr`: whether standard errors are shown. `which`: the run that stands for several which differ in
+    their date alone: `newest`, `oldest`, or a date, until which the newest is taken. Raises InputError for runs that
+    have no place in one table, and for options that the table does not use.
     """
-    given = TableInput(str(name), paths, base or Path.cwd(), dataset, by, stderr, which)
-    kind = find_table(given.table)
+    request = TableInput(str(name), paths, base or Path.cwd(), dataset, by, stderr, which)
+    kind = find_table(request.table)
     for option in ("dataset", "by", "stderr"):
-        if getattr(given, option) and option not in kind.options:
-            users = [other for other, one in TABLES.items() if option in one.options]
+        if getattr(request, option) and option not in kind.options:
+            users = [other for other, kind_of_other in TABLES.items() if option in kind_of_other.options]
             raise InputError(option, sentence=f"`{option}` needs `table` {' or '.join(users)}")
-    document = kind.build(given)
+    document = kind.build(request)
     sources = document.provenance.runs if document.provenance else []
     is_sample = any(SAMPLE in (source.get("dataset"), source["run"] if dataset else None) for source in sources)
     return replace(document, remark=NOT_THE_PAPERS) if is_sample else document
 
 
-def _outside(build: Callable[[Sequence[TableRun]], Table], given: TableInput) -> TableDocument:
+def _outside(build: Callable[[Sequence[TableRun]], Table], request: TableInput) -> TableDocument:
     """A document of one table from outside the package, with its sources."""
-    made = build(given.all_runs)
+    made = build(request.all_runs)
     if not isinstance(made, Table):
         raise InputError(
-            "table", f"a function that returns a {Table.__module__}.Table", f"{made!r:.80} of {given.table}"
+            "table", f"a function that returns a {Table.__module__}.Table", f"{made!r:.80} of {request.table}"
         )
-    title = made.title or given.table
+    title = made.title or request.table
     provenance = Provenance(
-        table=given.table, inputs=[run.name for run in given.all_runs], runs=[run.source for run in given.all_runs]
+        table=request.table,
+        inputs=[run.name for run in request.all_runs],
+        runs=[run.source for run in request.all_runs],
     )
     return TableDocument(title=title, tables=[replace(made, title="")], provenance=provenance)

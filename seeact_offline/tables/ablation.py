@@ -1,15 +1,14 @@
-"""Tables of runs over the same steps that differ in one thing: in their marks, Table 5 of the paper, in what a web agent observes, or in
-the ranker of the candidates.
+"""Tables of runs over the same steps that differ in one thing: in their marks, Table 5 of the paper, in what a web
+agent observes, or in the ranker of the candidates.
 
-The runs are those of `ablate`, or any others. Where no paper has such figures, ceilings and costs stand beside them: those of web agents
-are success rates of tasks on live or hosted sites.
+The runs are those of `ablate`, or any others. Where no paper has such figures, ceilings and costs stand beside them:
+those of web agents are success rates of tasks on live or hosted sites.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +17,22 @@ import msgspec
 from seeact_offline.files.formats import typed
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
-from seeact_offline.records import InputError, StepKey, Usage
+from seeact_offline.records import InputError, StepKey
 from seeact_offline.runs.costs import ledger_cost
 from seeact_offline.runs.folder import RunFolder, read_manifest
 from seeact_offline.runs.markings import Marking, paper_markings
-from seeact_offline.scoring import aggregate, inference
 from seeact_offline.scoring.gap_text import gap_interval, points
-from seeact_offline.scoring.metrics import METRICS, STEP_FIELDS
+from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import headline
-from seeact_offline.scoring.results import Results, ResultsFigure, assemble
+from seeact_offline.scoring.results import Results
+from seeact_offline.scoring.run_figures import (
+    RECALL_AT,
+    Figure,
+    ablation_figures,
+    ablation_usage,
+    compared_figures,
+)
 from seeact_offline.scoring.step_scores import StepRow
-from seeact_offline.scoring.waterfall import is_unreadable
 from seeact_offline.tables.document import (
     NO_FIGURE,
     ORIGIN,
@@ -39,12 +43,12 @@ from seeact_offline.tables.document import (
     figure_cells,
     figure_columns,
     interval_of,
+    values_table,
 )
 from seeact_offline.tables.table_input import (
     BESIDE,
     NO_SUCCESS_RATES,
     SAMPLE,
-    Figure,
     TableInput,
     TableRun,
     read_run,
@@ -56,9 +60,10 @@ ABLATION = "table.json"
 COUNTS = ("replies_reused", "failed_steps")
 SOURCE = "SeeAct, arXiv 2401.01614v2, Table 5"
 TITLES = tuple(METRICS.values())
-RECALL_AT: Mapping[str, int] = {"recall_at_10": 10, "recall_at_20": 20}
-"""Figures of a ranking besides its ceiling, and their depths."""
-SHARED = "Tokens and USD are of the row that asked first: equal questions of other rows reused its replies and are not counted again."
+SHARED = (
+    "Tokens and USD are of the row that asked first: equal questions of other rows reused its replies and are not counted"
+    " again."
+)
 SPENT = ("Prompt tokens a step", "USD")
 
 
@@ -69,32 +74,34 @@ class Layout:
     title: str
     place: Mapping[str, str]
     """The entries of `table.json` that tell its rows apart, with the titles of their columns."""
-    place_of: Callable[[Results], dict[str, str] | None]
+    place_of: Callable[[Results], dict[str, Any] | None]
     """The values of these entries; None for a run that has no place in the table."""
     words: str
     """A row in words, with the entries as placeholders."""
     expected: str
     """The runs that have a place in it."""
     paper: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] | None = None
-    """The paper's figures of a row, as fractions; None: no paper has any. Then ceilings and costs stand in their place."""
+    """The paper's figures of a row, as fractions; None: no paper has any. Then ceilings and costs stand in their
+    place."""
     beside: Mapping[str, str] = field(default_factory=lambda: BESIDE)
     """The figures that then stand there, with their titles."""
     remark: str = f"Ceiling: {METRICS['element_accuracy']} of a model that is given the answers. {NO_SUCCESS_RATES}"
     """A note on these."""
 
 
-def _place_of_marking(results: Results) -> dict[str, str] | None:
-    if results.marks is None:
-        return None
-    marking = Marking(results.marks, results.mark_position, bool(results.mark_turn1))  # type: ignore[arg-type]
-    return {"kind": marking.kind, "position": marking.position, "turn1": marking.turn1}
-
-
 LAYOUTS: Mapping[str, Layout] = {
     "5": Layout(
         title="Ways of marking",
         place={"kind": "kind", "position": "position", "turn1": "turn 1"},
-        place_of=_place_of_marking,
+        place_of=lambda results: (
+            None
+            if results.marks is None
+            else {
+                "kind": results.marks,
+                "position": results.mark_position,
+                "turn1": "marked" if results.mark_turn1 else "plain",
+            }
+        ),
         words="{kind}, {position}, {turn1} turn 1",
         expected="runs by annotation, or a folder of ablate-markup",
         paper=lambda row: paper_markings().get(Marking(row["kind"], row["position"], row["turn1"] == "marked")),
@@ -102,8 +109,8 @@ LAYOUTS: Mapping[str, Layout] = {
     "observations": Layout(
         title="Observations of a web agent",
         place={"agent": "agent", "observation": "observation"},
-        place_of=lambda found: (
-            None if found.observation is None else {"agent": found.grounding, "observation": found.observation}
+        place_of=lambda results: (
+            None if results.observation is None else {"agent": results.grounding, "observation": results.observation}
         ),
         words="{observation}",
         expected="runs of web agents, or a folder of ablate --over observation",
@@ -111,11 +118,14 @@ LAYOUTS: Mapping[str, Layout] = {
     "rankers": Layout(
         title="Rankers",
         place={"ranker": "ranker"},
-        place_of=lambda found: None if found.ranker is None else {"ranker": found.ranker},
+        place_of=lambda results: None if results.ranker is None else {"ranker": results.ranker},
         words="{ranker}",
         expected="runs that rank candidates, or a folder of ablate --over ranker",
         beside={**{name: f"Recall@{k}" for name, k in RECALL_AT.items()}, "ceiling": BESIDE["ceiling"]},
-        remark="Recall: steps with a right element among so many candidates. Ceiling: the same among all that are offered, which no model exceeds.",
+        remark=(
+            "Recall: steps with a right element among so many candidates. Ceiling: the same among all that are offered,"
+            " which no model exceeds."
+        ),
     ),
 }
 """Layouts by the name of the table."""
@@ -123,18 +133,18 @@ ABLATION_TABLES: Mapping[str, str] = {"markup": "5", "observation": "observation
 """The table of each axis of `ablate`."""
 
 
-def build(given: TableInput) -> TableDocument:
+def build(request: TableInput) -> TableDocument:
     """Raises InputError for runs that cannot be rows of one table."""
-    if len(given.paths) == 1 and (given.paths[0] / ABLATION).is_file():
-        folder = given.paths[0]
+    if len(request.paths) == 1 and (request.paths[0] / ABLATION).is_file():
+        folder = request.paths[0]
         made = read_typed(folder / ABLATION, _Ablation)
-        runs = [read_run(folder / row.folder, given.base) for row in made.rows]
-        table = ablation_table(given.table, folder, [row.folder for row in made.rows], made.complete)
-        return _document(given, table, runs, [relative(folder, given.base)])
-    runs = given.runs
-    _check_alike(LAYOUTS[given.table], runs)
-    table = _table(LAYOUTS[given.table], runs, runs[0].settings, [run.name for run in runs])
-    return _document(given, table, runs, [run.name for run in runs])
+        runs = [read_run(folder / row.folder, request.base) for row in made.rows]
+        table = ablation_table(request.table, folder, [row.folder for row in made.rows], made.complete)
+        return _document(request, table, runs, [relative(folder, request.base)])
+    runs = request.runs
+    _check_alike(LAYOUTS[request.table], runs)
+    table = _table(LAYOUTS[request.table], runs, runs[0].settings, [run.name for run in runs])
+    return _document(request, table, runs, [run.name for run in runs])
 
 
 class _AblationRow(msgspec.Struct):
@@ -170,13 +180,9 @@ def ablation_table(name: str, folder: Path, rows: Sequence[str], complete: bool)
 def _over(run: TableRun, keys: frozenset[StepKey]) -> TableRun:
     """The run scored over these steps alone."""
     # opens pages, which is not needed otherwise
-    from seeact_offline.results.recompute import open_finished
+    from seeact_offline.results.recompute import score_over
 
-    finished = open_finished(run.path)
-    kept = [(p, t) for p, t in zip(finished.predictions, finished.truths, strict=True) if p.key in keys]
-    predictions, truths = [p for p, _ in kept], [t for _, t in kept]
-    protocol = finished.protocol(run.results.protocol)
-    made = assemble(predictions, truths, protocol, finished.settings, complete=False)
+    made = score_over(run.path, keys, run.results.protocol)
     return replace(run, results=made.results, steps=[typed(row, StepRow) for row in made.rows])
 
 
@@ -205,7 +211,14 @@ def _table(
     layout: Layout, runs: Sequence[TableRun], settings: Mapping[str, Any], folders: Sequence[str]
 ) -> dict[str, Any]:
     """All shares as fractions: each row's figures, their difference to the first row, the paper's."""
-    first = runs[0].results
+    first, rows = runs[0].results, []
+    for run, folder in zip(runs, folders, strict=True):
+        place = layout.place_of(run.results) or {}
+        beside, entries = tuple(layout.beside), None
+        if layout.paper is not None:
+            paper = None if run.is_sample else layout.paper(place)
+            beside, entries = (), {"paper": None if paper is None else dict(paper)}
+        rows.append({**place, "folder": folder, **ablation_figures(run, runs[0], beside, entries)})
     return {
         "schema": 1,
         **settings,
@@ -213,88 +226,26 @@ def _table(
         "n_steps": first.n_steps,
         "complete": all(run.results.complete for run in runs),
         "baseline": folders[0],
-        "rows": [_row(layout, run, folder, runs[0]) for run, folder in zip(runs, folders, strict=True)],
-        "usage": sum((Usage(**run.results.usage) for run in runs), Usage()).named,
+        "rows": rows,
+        "usage": ablation_usage(runs),
     }
-
-
-def _row(layout: Layout, run: TableRun, folder: str, baseline: TableRun) -> dict[str, Any]:
-    results = run.results
-    place = layout.place_of(results) or {}
-    beside: dict[str, Any] = {}
-    if layout.paper is None:
-        figures = {name: _beside_of(run, name) for name in layout.beside}
-        beside = {name: figure and figure.named for name, figure in figures.items()}
-    else:
-        paper = None if run.is_sample else layout.paper(place)
-        beside["paper"] = None if paper is None else dict(paper)
-    return {
-        **place,
-        "folder": folder,
-        **{name: getattr(results, name).named for name in METRICS},
-        "difference_to_baseline": None if run is baseline else _differences(layout, run, baseline),
-        **beside,
-        "usage": results.usage,
-        "replies_reused": results.notes.get("reply_reused", 0),
-        "failed_steps": results.n_not_run,
-        "unreadable_replies": sum(n for failure, n in results.reply_failures.items() if is_unreadable(failure)),
-    }
-
-
-def _beside_of(run: TableRun, name: str) -> ResultsFigure | None:
-    """A figure that stands beside METRICS."""
-    if name in RECALL_AT:
-        found = [_among(step, RECALL_AT[name]) for step in run.counted]
-        average = run.protocol.averaging([step.truth for step in run.counted])
-        return ResultsFigure(**asdict(average.metric(found, run.settings.get("seed", 0))))
-    return run.results.ceiling if name == "ceiling" else run.results.element_by_rule.get(name)
-
-
-def _among(step: StepRow, k: int) -> float:
-    """1 for a step with a right element among the first k candidates, else 0."""
-    return float(step.best_rank is not None and step.best_rank < k)
-
-
-def _paired(layout: Layout) -> dict[str, Callable[[StepRow], float]]:
-    """The figures of which rows are compared, with a step's value of each."""
-
-    def value(step: StepRow, field: str) -> float:
-        return float(getattr(step, field) or 0.0)
-
-    figures: dict[str, Callable[[StepRow], float]] = {
-        name: partial(value, field=field) for name, field in STEP_FIELDS.items()
-    }
-    if layout.beside.keys() >= RECALL_AT.keys():
-        figures |= {name: partial(_among, k=k) for name, k in RECALL_AT.items()}
-        figures["ceiling"] = lambda step: float(step.best_rank is not None)
-    return figures
-
-
-def _differences(layout: Layout, run: TableRun, baseline: TableRun) -> dict[str, Any]:
-    """Figure -> the run's macro average minus the baseline's, paired by step, clustered by task."""
-    ours, theirs = ({step.key: step for step in one.steps} for one in (run, baseline))
-    keys = [key for key in ours if key in theirs]
-    found = {}
-    for name, value in _paired(layout).items():
-        values = [[value(steps[key]) for key in keys] for steps in (ours, theirs)]
-        means = [aggregate.task_means(list(aggregate.by_task(keys, one).values())) for one in values]
-        found[name] = asdict(inference.gap(means[0] - means[1], run.settings.get("seed", 0)))
-    return found
 
 
 # --- drawing ---
 
 
 def _document(
-    given: TableInput, table: dict[str, Any], runs: Sequence[TableRun], inputs: Sequence[str]
+    request: TableInput, table: dict[str, Any], runs: Sequence[TableRun], inputs: Sequence[str]
 ) -> TableDocument:
-    layout = LAYOUTS[given.table]
-    provenance = Provenance(table=given.table, inputs=inputs, stderr=given.stderr, runs=[run.source for run in runs])
+    layout = LAYOUTS[request.table]
+    provenance = Provenance(
+        table=request.table, inputs=inputs, stderr=request.stderr, runs=[run.source for run in runs]
+    )
     return TableDocument(
         title=f"{layout.title}, on {table['split']}",
-        lead=[_head(layout, table), *([] if (given.paths[0] / ABLATION).is_file() else given.choice)],
-        tables=[_figures(layout, table, given.stderr), *_difference_table(layout, table), _costs(layout, table)],
-        figures=_for_a_paper(layout, table, given.stderr),
+        lead=[_head(layout, table), *([] if (request.paths[0] / ABLATION).is_file() else request.choice)],
+        tables=[_figures(layout, table, request.stderr), *_difference_table(layout, table), _costs(layout, table)],
+        figures=_for_a_paper(layout, table, request.stderr),
         values=_values(layout, table, provenance),
         provenance=provenance,
     )
@@ -339,11 +290,11 @@ def _row_figures(table: Mapping[str, Any], row: Mapping[str, Any]) -> list[Figur
 
 def _figure(table: Mapping[str, Any], row: Mapping[str, Any], name: str) -> Figure | None:
     """A figure of METRICS or beside them, whose averages are those of Element Accuracy; None where the run has none."""
-    found = row[name]
-    if found is None:
+    entry = row[name]
+    if entry is None:
         return None
-    quoted = headline(table["protocol"], name if name in METRICS else "element_accuracy", found)
-    return Figure(found["macro"], found["micro"], **quoted, method=found["method"])
+    quoted = headline(table["protocol"], name if name in METRICS else "element_accuracy", entry)
+    return Figure(entry["macro"], entry["micro"], **quoted, method=entry["method"])
 
 
 def _measure(layout: Layout, table: Mapping[str, Any]) -> str:
@@ -358,7 +309,10 @@ def _measure(layout: Layout, table: Mapping[str, Any]) -> str:
 
 def _difference_table(layout: Layout, table: Mapping[str, Any]) -> list[Table]:
     """Empty if there is only one row."""
-    compared = {**METRICS, **{name: title for name, title in layout.beside.items() if name in _paired(layout)}}
+    compared = {
+        **METRICS,
+        **{name: title for name, title in layout.beside.items() if name in compared_figures(tuple(layout.beside))},
+    }
     rows = []
     for row in table["rows"]:
         if gaps := row["difference_to_baseline"]:
@@ -449,7 +403,7 @@ def _values(layout: Layout, table: Mapping[str, Any], provenance: Provenance) ->
             line |= {name: beside and beside.value, f"{name}_low": low, f"{name}_high": high}
         line |= {name: row["usage"][name] for name in ("calls", "prompt_tokens", "completion_tokens", "cost_usd")}
         lines.append(line | {name: row[name] for name in COUNTS} | provenance.columns([source]))
-    return Table(header=list(lines[0]), rows=[list(line.values()) for line in lines])
+    return values_table(lines)
 
 
 def _place(layout: Layout, row: Mapping[str, Any]) -> list[str]:

@@ -1,8 +1,8 @@
 """Checks that a table in a file is still what its runs give. Reads every format that `drawing` writes.
 
-Compares the cells that people read, so it also finds a figure changed by hand and labels exchanged while copying. Rows are
-matched by the runs that they come from and by their labels, columns by their titles; their order and emphasis such as bold type
-do not matter.
+Compares the cells that people read, so it also finds a figure changed by hand and labels exchanged while copying. Rows
+are matched by the runs that they come from and by their labels, columns by their titles; their order and emphasis such
+as bold type do not matter.
 """
 
 from __future__ import annotations
@@ -90,8 +90,9 @@ class _Block(msgspec.Struct):
 
 
 def written(text: str, name: str) -> list[TableText]:
-    """The tables in a file of this name. Raises InputError for none that says what it was made of, and for more than MOST."""
-    starts = [found.start() for found in re.finditer(rf"^(<!--|%) {re.escape(BLOCK)}\{{", text, re.MULTILINE)]
+    """The tables in a file of this name. Raises InputError for none that says what it was made of, and for more than
+    MOST."""
+    starts = [match.start() for match in re.finditer(rf"^(<!--|%) {re.escape(BLOCK)}\{{", text, re.MULTILINE)]
     if len(starts) > MOST:
         raise InputError("check", f"at most {MOST} tables", f"{len(starts):,} in {name}")
     try:
@@ -109,16 +110,16 @@ def changes(old: str, new: str, form: Form) -> Changes:
     """Compares a table in a file with the same table made again, both in one format."""
     before, after = _GRIDS[form](old), _GRIDS[form](new)
     grids = _matched([_Line(grid[0]) for grid in before], [_Line(grid[0]) for grid in after])
-    found = [
+    by_grid = [
         *(_changes(before[i], after[j]) for i, j in grids.both),
         *(Changes(missing=tuple(map(_named, _lines(after[j])))) for j in grids.missing),
         *(Changes(unknown=tuple(map(_named, _lines(before[i])))) for i in grids.unknown),
     ]
     return Changes(
-        moved=tuple(cell for one in found for cell in one.moved),
-        missing=tuple(text for one in found for text in one.missing),
-        unknown=tuple(text for one in found for text in one.unknown),
-        n_cells=sum(one.n_cells for one in found),
+        moved=tuple(cell for grid in by_grid for cell in grid.moved),
+        missing=tuple(text for grid in by_grid for text in grid.missing),
+        unknown=tuple(text for grid in by_grid for text in grid.unknown),
+        n_cells=sum(grid.n_cells for grid in by_grid),
     )
 
 
@@ -193,9 +194,9 @@ def _matched(before: Sequence[_Line], after: Sequence[_Line]) -> _Pairing:
                 if line.origin or not by_origin:
                     places[(line.origin if by_origin else "", *line.cells[start:end])].append(i)
             for j, line in [*wanted.items()]:
-                if found := places.get((line.origin if by_origin else "", *line.cells[start:end])):
-                    both.append((found[0], j))
-                    del left[found.popleft()], wanted[j]
+                if partners := places.get((line.origin if by_origin else "", *line.cells[start:end])):
+                    both.append((partners[0], j))
+                    del left[partners.popleft()], wanted[j]
     return _Pairing(sorted(both, key=lambda pair: pair[1]), list(wanted), list(left))
 
 

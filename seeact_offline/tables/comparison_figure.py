@@ -1,4 +1,5 @@
-"""The figure of `compare`: steps by the number of runs that solve them, and each run beside the union of all. Computes nothing."""
+"""The figure of `compare`: steps by the number of runs that solve them, and each run beside the union of all. Computes
+nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from seeact_offline.scoring.metrics import METRICS
-from seeact_offline.scoring.report import counted
+from seeact_offline.scoring.report import size_in_words
 from seeact_offline.tables.figures import COLOURS, FAINT, GRID, INCHES, INK, below_title, shortened
 
 if TYPE_CHECKING:
@@ -15,16 +16,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def draw_comparison(found: Mapping[str, Any]) -> Figure:
-    """`found`: a comparison of three or more runs, as its `to_dict` gives it."""
+def draw_comparison(comparison: Mapping[str, Any]) -> Figure:
+    """`comparison`: a comparison of three or more runs, as its `to_dict` gives it."""
     from matplotlib.figure import Figure
 
-    overlap, runs = found["overlap"], found["runs"]
+    overlap, runs = comparison["overlap"], comparison["runs"]
     figure = Figure((INCHES[0], 2.6 + 0.42 * len(runs)), facecolor="white", layout="constrained")
     left, right = figure.subplots(1, 2)
     _draw_counts(left, overlap)
-    _draw_runs(right, found)
-    about = f"{counted(found['n_steps'], 'step')} of {counted(found['n_tasks'], 'task')}, protocol {found['protocol']}"
+    _draw_runs(right, comparison)
+    about = f"{size_in_words(comparison['n_steps'], comparison['n_tasks'])}, protocol {comparison['protocol']}"
     for axes, title in (
         (left, f"Steps solved by k of {len(runs)} runs"),
         (right, f"{METRICS[overlap['metric']]}, and the union"),
@@ -39,7 +40,7 @@ def draw_comparison(found: Mapping[str, Any]) -> Figure:
 
 
 def _draw_counts(axes: Axes, overlap: Mapping[str, Any]) -> None:
-    counts = [one["steps"] for one in overlap["solved_by"]]
+    counts = [solved["steps"] for solved in overlap["solved_by"]]
     places = range(len(counts))
     colours = [COLOURS[1], *[COLOURS[0]] * (len(counts) - 1)]
     axes.barh(places, counts, 0.7, color=colours)
@@ -53,9 +54,9 @@ def _draw_counts(axes: Axes, overlap: Mapping[str, Any]) -> None:
     axes.set_xlabel("steps", color=FAINT)
 
 
-def _draw_runs(axes: Axes, found: Mapping[str, Any]) -> None:
-    overlap, runs = found["overlap"], found["runs"]
-    figures = found["figures"][overlap["metric"]]
+def _draw_runs(axes: Axes, comparison: Mapping[str, Any]) -> None:
+    overlap, runs = comparison["overlap"], comparison["runs"]
+    figures = comparison["figures"][overlap["metric"]]
     low, high = (100 * end for end in overlap["union"]["ci95"])
     axes.axvspan(low, high, color=COLOURS[2], alpha=0.15, linewidth=0)
     axes.axvline(100 * overlap["union"]["macro"], color=COLOURS[2])

@@ -13,7 +13,7 @@ from seeact_offline.files.formats import typed
 from seeact_offline.files.table import Table
 from seeact_offline.records import DatasetError, InputError
 from seeact_offline.scoring.paper_tables import paper_table
-from seeact_offline.tables.document import NO_FIGURE, Provenance, TableDocument
+from seeact_offline.tables.document import NO_FIGURE, Provenance, TableDocument, values_table
 from seeact_offline.tables.table_input import SAMPLE, TableInput, read_typed, relative
 
 COLUMNS = {
@@ -52,13 +52,13 @@ class DataSetCounts(msgspec.Struct, frozen=True):
 
     def paper(self, split: str) -> Mapping[str, Any]:
         """The paper's figures of a split; empty where it has none, and beside the bundled sample."""
-        found: Mapping[str, Any] = {} if self.dataset == SAMPLE else paper_table(1)["splits"].get(split, {})
-        return found
+        figures: Mapping[str, Any] = {} if self.dataset == SAMPLE else paper_table(1)["splits"].get(split, {})
+        return figures
 
 
-def build(given: TableInput) -> TableDocument:
+def build(request: TableInput) -> TableDocument:
     """Raises InputError for a file that `stats --json` did not print, DatasetError for a data set without splits."""
-    counts, provenance = _read(given) if given.dataset is None else _count(given, given.dataset)
+    counts, provenance = _read(request) if request.dataset is None else _count(request, request.dataset)
     return TableDocument(
         title="Table 1: Data sets",
         tables=[_page(counts)],
@@ -67,21 +67,21 @@ def build(given: TableInput) -> TableDocument:
     )
 
 
-def _read(given: TableInput) -> tuple[DataSetCounts, Provenance]:
-    if len(given.paths) != 1:
-        raise InputError("runs", "one file with the output of `stats --json`", f"{len(given.paths)} paths")
-    name = relative(given.paths[0], given.base)
+def _read(request: TableInput) -> tuple[DataSetCounts, Provenance]:
+    if len(request.paths) != 1:
+        raise InputError("runs", "one file with the output of `stats --json`", f"{len(request.paths)} paths")
+    name = relative(request.paths[0], request.base)
     try:
-        counts = read_typed(given.paths[0], DataSetCounts)
+        counts = read_typed(request.paths[0], DataSetCounts)
     except InputError as error:
         if error.sentence:
             raise
         raise InputError("runs", f"the output of `stats --json`, with {error.expected}", error.got) from None
-    source = {"run": name, "results_sha256": file_digest(given.paths[0]), "dataset": counts.dataset or None}
-    return counts, Provenance(table=given.table, inputs=[name], runs=[source])
+    source = {"run": name, "results_sha256": file_digest(request.paths[0]), "dataset": counts.dataset or None}
+    return counts, Provenance(table=request.table, inputs=[name], runs=[source])
 
 
-def _count(given: TableInput, dataset: str) -> tuple[DataSetCounts, Provenance]:
+def _count(request: TableInput, dataset: str) -> tuple[DataSetCounts, Provenance]:
     """Counts in a pass over every split that the data set has."""
     from seeact_offline.dataset import SPLITS, open_split
     from seeact_offline.dataset.summary import dataset_stats
@@ -100,7 +100,7 @@ def _count(given: TableInput, dataset: str) -> tuple[DataSetCounts, Provenance]:
         splits[name] = typed(asdict(dataset_stats(split.steps(), name, tokenizer.count)), SplitCounts)
         named = {"split": name, "dataset_fingerprint": split.fingerprint}
         sources.append({"run": dataset, "results_sha256": None, **named})
-    provenance = Provenance(table=given.table, inputs=[], dataset=dataset, runs=sources)
+    provenance = Provenance(table=request.table, inputs=[], dataset=dataset, runs=sources)
     return DataSetCounts(tokenizer.name, splits, dataset), provenance
 
 
@@ -135,11 +135,11 @@ def _values(counts: DataSetCounts, provenance: Provenance) -> Table:
         paper = counts.paper(split)
         figures = {name: getattr(ours, name) for name in (*COLUMNS, "steps", "faulty_rows")}
         theirs = {f"{name}_paper": paper.get(of_paper) for name, (_, of_paper) in COLUMNS.items()}
-        sources: Sequence[Mapping[str, Any]] = [one for one in provenance.runs if one.get("split", split) == split]
+        sources: Sequence[Mapping[str, Any]] = [run for run in provenance.runs if run.get("split", split) == split]
         lines.append(
             {"split": split, **figures, **theirs, "tokenizer": counts.tokenizer, **provenance.columns(sources)}
         )
-    return Table(header=list(lines[0]), rows=[list(line.values()) for line in lines])
+    return values_table(lines)
 
 
 def _amount(value: float | None) -> str:

@@ -1,4 +1,5 @@
-"""The forms that a table of the paper takes: a page of tables for people, one table for a paper, and the bare values."""
+"""The forms that a table of the paper takes: a page of tables for people, one table for a paper, and the bare
+values."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from typing import Any, Literal
 from seeact_offline.files.markdown import cell, one_line, percent
 from seeact_offline.files.table import Table, tex
 from seeact_offline.scoring.report import AVERAGES, METHODS, averaging
-from seeact_offline.tables.table_input import Figure
+from seeact_offline.scoring.run_figures import Figure
 
 Form = Literal["markdown", "latex", "csv", "html"]
 ENDINGS: Mapping[Form, str] = {"markdown": ".md", "latex": ".tex", "csv": ".csv", "html": ".html"}
@@ -78,23 +79,24 @@ class Provenance:
         """One a run: its path, hash and data, without the settings that a note names for all runs."""
         made = []
         for run in self.runs:
-            known = [
+            facts = [
                 f"{name} {run[name]}" for name in _SOURCE if run.get(name) is not None and name not in self.settings
             ]
-            made.append(f"{run['run']}: {', '.join([*([f'sha256 {run[HASH]}'] if run[HASH] else []), *known])}")
+            made.append(f"{run['run']}: {', '.join([*([f'sha256 {run[HASH]}'] if run[HASH] else []), *facts])}")
         return made
 
     def columns(self, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """The columns of a CSV's line whose figures come from these runs; the last says what the whole table was made of."""
-        known = [{name: "" if value is None else str(value) for name, value in run.items()} for run in runs]
-        shown = {name: ";".join(run.get(name, "") for run in known) for name in (ORIGIN, HASH, *_SOURCE[1:])}
+        """The columns of a CSV's line whose figures come from these runs; the last says what the whole table was made
+        of."""
+        texts = [{name: "" if value is None else str(value) for name, value in run.items()} for run in runs]
+        shown = {name: ";".join(run.get(name, "") for run in texts) for name in (ORIGIN, HASH, *_SOURCE[1:])}
         made_of = {"inputs": list(self.inputs), "dataset": self.dataset, "by": self.by}
         return {"table": self.table, **shown, MADE_OF: json.dumps(made_of)}
 
     def numbers(self, names: Sequence[str]) -> str:
         """The numbers of these runs in the list of sources."""
-        known = [run["run"] for run in self.runs]
-        return ", ".join(str(known.index(name) + 1) for name in names)
+        listed = [run["run"] for run in self.runs]
+        return ", ".join(str(listed.index(name) + 1) for name in names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,9 +181,14 @@ class TableDocument:
         return replace(table, notes=[self.remark, *table.notes]) if self.remark else table
 
 
+def values_table(lines: Sequence[Mapping[str, Any]]) -> Table:
+    """The frame of a CSV: a line a figure or row, each with the same names."""
+    return Table(header=list(lines[0]), rows=[list(line.values()) for line in lines])
+
+
 def figure_cells(figure: Figure | None, stderr: bool, interval: str = "", sd: bool = False) -> list[str]:
-    """A headline in percent, its interval and, if asked for, its standard error and its standard deviation over seeds; `-` where
-    there is none.
+    """A headline in percent, its interval and, if asked for, its standard error and its standard deviation over seeds;
+    `-` where there is none.
 
     `interval`: how value and interval stand in one cell; empty: in a cell each.
     """
@@ -206,27 +213,30 @@ def error_columns(stderr: bool, sd: bool) -> list[str]:
 def best_cells(
     rows: Sequence[Sequence[str]], columns: Sequence[int], alike: Sequence[int] = ()
 ) -> list[tuple[int, int]]:
-    """Row and column of the highest numbers of each column, as they are printed, among rows that say the same in the columns
-    `alike`; none where one row alone has any.
+    """Row and column of the highest numbers of each column, as they are printed, among rows that say the same in the
+    columns `alike`; none where one row alone has any.
     """
-    known: dict[tuple[object, ...], dict[tuple[int, int], float]] = {}
+    numbers: dict[tuple[object, ...], dict[tuple[int, int], float]] = {}
     for (number, row), column in itertools.product(enumerate(rows), columns):
         if row[column] != NO_FIGURE:
-            known.setdefault((column, *(row[i] for i in alike)), {})[number, column] = float(row[column])
-    several = [values for values in known.values() if len(values) > 1]
+            numbers.setdefault((column, *(row[i] for i in alike)), {})[number, column] = float(row[column])
+    several = [values for values in numbers.values() if len(values) > 1]
     return [place for values in several for place, value in values.items() if value == max(values.values())]
 
 
 def named_averages(quotes: Sequence[tuple[str, str]]) -> str:
     """The average, or where metrics differ, each average with its metrics. `quotes`: metric and average."""
-    found: dict[str, dict[str, None]] = {}
+    metrics_of: dict[str, dict[str, None]] = {}
     for metric, average in quotes:
-        found.setdefault(average, {})[metric] = None
-    return next(iter(found)) if len(found) == 1 else "; ".join(f"{name}: {', '.join(of)}" for name, of in found.items())
+        metrics_of.setdefault(average, {})[metric] = None
+    if len(metrics_of) == 1:
+        return next(iter(metrics_of))
+    return "; ".join(f"{average}: {', '.join(metrics)}" for average, metrics in metrics_of.items())
 
 
 def averages_in_words(quotes: Sequence[tuple[str, str]], protocols: Sequence[str]) -> str:
-    """Sentences on the averages that a table shows, `quotes` (metric and average), and on how these protocols differ."""
+    """Sentences on the averages that a table shows, `quotes` (metric and average), and on how these protocols
+    differ."""
     meanings = " ".join(
         f"{average.capitalize()}: {AVERAGES[average]}." for average in dict.fromkeys(a for _, a in quotes)
     )

@@ -9,12 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from seeact_offline.records import InputError
-from seeact_offline.scoring import aggregate
 from seeact_offline.scoring.report import Extent, data_in_words
+from seeact_offline.scoring.run_figures import (
+    BANDS,
+    cost_of_task,
+    cost_unit,
+    figures_by_difficulty,
+    recall_curve,
+    remaining_share,
+)
 from seeact_offline.tables.table_input import OWN_WORDS, TableRun, find_runs, labels, one_of_each, read_run
 
-BANDS = {"1-4": (1, 4), "5-9": (5, 9), "10-18": (10, 18), "above 18": (19, None)}
-"""The difficulty of a task: the actions that it takes. The first three are the bands of the paper's Figure 3."""
 ONE_RUN_EACH = (
     "each line is of one run, so that nothing connects them: give the runs of one line the same tag (eval --tags NAME)"
 )
@@ -30,15 +35,10 @@ def difficulty(paths: Sequence[Path]) -> dict[str, Any]:
         raise InputError("runs", sentence=f"the steps.jsonl of {runs[0].name} does not say n_actions; score it again")
     made: list[dict[str, Any]] = []
     for run, label in zip(runs, _labels_with_split(runs), strict=True):
-        bands: dict[str, dict[str, Any]] = {}
-        for band, (least, most) in BANDS.items():
-            steps = [step for step in run.counted if least <= step.n_actions <= (most or step.n_actions)]
-            figure = run.figure_over(steps, "step_success_rate")
-            bands[band] = {"n_tasks": len({step.annotation_id for step in steps}), **(asdict(figure) if figure else {})}
-        made.append({"run": run.name, "label": label, "bands": bands})
+        made.append({"run": run.name, "label": label, "bands": figures_by_difficulty(run)})
     return {
         "about": data_of(runs),
-        "bands": [band for band in BANDS if any(one["bands"][band]["n_tasks"] for one in made)],
+        "bands": [band for band in BANDS if any(run["bands"][band]["n_tasks"] for run in made)],
         "runs": made,
     }
 
@@ -60,21 +60,21 @@ def waterfall(paths: Sequence[Path]) -> dict[str, Any]:
         "about": data_of(runs),
         "label": _labels_with_split(runs)[0],
         "losses": losses,
-        "rest": getattr(done, average) if done else 1.0 - sum(float(loss["share"]) for loss in losses),
+        "rest": remaining_share(run),
         "measure": "Step SR" if done else "right operations",
         "average": average,
     }
 
 
 def recall(paths: Sequence[Path]) -> dict[str, Any]:
-    """Share of the steps of each split whose right element is among the first k ranked, for every k of the run. Steps without a
-    right element count as missed. Runs over the same ranking give one curve. Raises InputError where nothing was ranked.
+    """Share of the steps of each split whose right element is among the first k ranked, for every k of the run. Steps
+    without a right element count as missed. Runs over the same ranking give one curve. Raises InputError where nothing
+    was ranked.
     """
     curves: dict[tuple[str, tuple[float, ...]], dict[str, Any]] = {}
     runs = [run for run in _read_all(paths) if run.settings.get("top_k")]
     for run in runs:
-        ranks = [step.best_rank for step in run.counted]
-        shares = [aggregate.recall_at_k(ranks, k) for k in range(1, run.settings["top_k"] + 1)]
+        shares = recall_curve(run)
         label = f"{run.settings.get('ranker')}, {run.results.split}"
         curves.setdefault((label, tuple(shares)), {"label": label, "recall": shares})
     if not curves:
@@ -87,22 +87,22 @@ def cost(paths: Sequence[Path]) -> dict[str, Any]:
     runs = [run for run in _read(paths) if run.results.step_success_rate]
     if not runs:
         raise InputError("runs", sentence="none of the runs asks for an element; name one that does")
-    prices = [run.results.usage.get("cost_usd") for run in runs]
-    unit = "cost_usd" if None not in prices and any(prices) else "calls"
+    unit = cost_unit(runs)
     made = []
     for run, label in zip(runs, _labels_with_split(runs), strict=True):
         figure = run.figure("step_success_rate")
-        a_task = run.results.usage[unit] / max(1, run.results.n_tasks)
-        figures = {"a_task": a_task, "step_success_rate": figure and asdict(figure)}
+        figures = {"a_task": cost_of_task(run, unit), "step_success_rate": figure and asdict(figure)}
         made.append({"run": run.name, "label": label, **figures})
     return {"about": data_of(runs), "unit": unit, "runs": made}
 
 
 def over_time(paths: Sequence[Path]) -> dict[str, Any]:
-    """Step SR of runs by the day and hour on which they began: a line for each tag (`--tags`), or label or method of runs without one.
+    """Step SR of runs by the day and hour on which they began: a line for each tag (`--tags`), or label or method of
+    runs without one.
 
-    Runs of other steps or averages are no points of one line. `changed` of a point: the settings, beside tags, metadata and label, in
-    which it differs from the one before, where the line breaks. Raises InputError for runs without a date.
+    Runs of other steps or averages are no points of one line. `changed` of a point: the settings, beside tags, metadata
+    and label, in which it differs from the one before, where the line breaks. Raises InputError for runs without a
+    date.
     """
     lines: dict[tuple[str, tuple[str, ...], frozenset[Any]], list[tuple[TableRun, dict[str, Any]]]] = {}
     runs = [run for run in _read_all(paths) if run.results.step_success_rate]
@@ -120,14 +120,14 @@ def over_time(paths: Sequence[Path]) -> dict[str, Any]:
         raise InputError("runs", sentence="none of the runs asks for an element; name one that does")
     n_alike = Counter(tag for tag, *_ in lines)
     made: list[dict[str, Any]] = []
-    for (tag, told, _), points in lines.items():
+    for (tag, differing, _), points in lines.items():
         points.sort(key=lambda pair: pair[1]["date"])
         before = [None, *(run for run, _ in points)]
         changed = [
             [] if earlier is None else _changed(earlier, run) for earlier, (run, _) in zip(before, points, strict=False)
         ]
         drawn = [{**point, "changed": names} for (_, point), names in zip(points, changed, strict=True)]
-        made.append({"label": tag if n_alike[tag] == 1 else ", ".join([tag, *told]), "points": drawn})
+        made.append({"label": tag if n_alike[tag] == 1 else ", ".join([tag, *differing]), "points": drawn})
     alone = len(runs) > 1 and all(len(line["points"]) == 1 for line in made)
     return {"about": data_of(runs), "lines": made, "hint": ONE_RUN_EACH if alone else ""}
 
@@ -177,5 +177,5 @@ def _labels_with_split(runs: Sequence[TableRun]) -> list[str]:
         [run.results.split for run in runs],
         [run.average("step_success_rate") for run in runs],
     ]
-    parting = [one for one in parts if len(set(one)) > 1]
+    parting = [words for words in parts if len(set(words)) > 1]
     return [", ".join(words) for words in zip(labels(runs), *parting, strict=True)]

@@ -46,13 +46,13 @@ def picture(kind: str, paths: Sequence[Path], ending: str) -> bytes:
     return drawn(FIGURES[kind].draw, FIGURES[kind].gather(paths), ending)
 
 
-def drawn(draw: Callable[[Mapping[str, Any]], Figure], found: Mapping[str, Any], ending: str) -> bytes:
+def drawn(draw: Callable[[Mapping[str, Any]], Figure], values: Mapping[str, Any], ending: str) -> bytes:
     """A figure of these values as a file with this ending, one of ENDINGS."""
     import matplotlib
 
     buffer, form = io.BytesIO(), _FORMATS[ending]
     with matplotlib.rc_context({"svg.hashsalt": draw.__name__, "text.parse_math": False, "pdf.fonttype": 42}):
-        draw(found).savefig(buffer, format=form, dpi=DOTS_PER_INCH, metadata=_NO_DATE[form])
+        draw(values).savefig(buffer, format=form, dpi=DOTS_PER_INCH, metadata=_NO_DATE[form])
     return buffer.getvalue()
 
 
@@ -95,7 +95,8 @@ def printable(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """Puts a text on one line, and cuts one that is too long. Halves of surrogate pairs cannot be drawn, nor what controls a terminal."""
+    """Puts a text on one line, and cuts one that is too long. Halves of surrogate pairs cannot be drawn, nor what
+    controls a terminal."""
     visible = printable(text)
     return visible if len(visible) <= LONGEST else f"{visible[:LONGEST]} ..."
 
@@ -122,14 +123,14 @@ def _legend(figure: Figure, labels: Sequence[str]) -> None:
     figure.legend(loc="outside lower center", frameon=False, labelcolor=INK, ncols=columns)
 
 
-def draw_difficulty(found: Mapping[str, Any]) -> Figure:
-    figure, axes = _new("Step SR by the number of actions of the task", found["about"])
-    runs, bands = found["runs"], found["bands"]
+def draw_difficulty(values: Mapping[str, Any]) -> Figure:
+    figure, axes = _new("Step SR by the number of actions of the task", values["about"])
+    runs, bands = values["runs"], values["bands"]
     width = 0.8 / len(runs)
     for number, run in enumerate(runs):
-        known = [(place, run["bands"][band]) for place, band in enumerate(bands) if run["bands"][band]["n_tasks"]]
-        at = [place - 0.4 + width * (number + 0.5) for place, _ in known]
-        metrics = [metric for _, metric in known]
+        bars = [(place, run["bands"][band]) for place, band in enumerate(bands) if run["bands"][band]["n_tasks"]]
+        at = [place - 0.4 + width * (number + 0.5) for place, _ in bars]
+        metrics = [metric for _, metric in bars]
         heights = [100 * metric["value"] for metric in metrics]
         style = Style.of(number)
         axes.bar(
@@ -143,15 +144,15 @@ def draw_difficulty(found: Mapping[str, Any]) -> Figure:
     axes.set_xlabel("actions of the task", color=FAINT)
     axes.tick_params(axis="x", length=0)
     _percent_upwards(axes, _quoted(run["bands"][band]["average"] for run in runs for band in bands))
-    _legend(figure, [shortened(run["label"]) for run in found["runs"]])
+    _legend(figure, [shortened(run["label"]) for run in values["runs"]])
     return figure
 
 
 def _ends(metrics: Sequence[Mapping[str, Any]]) -> tuple[list[float], list[float]]:
     """Lengths of each interval below and above its figure, in percent; 0 where it is not known."""
-    known = [(metric["value"], *(metric["ci95"] or (metric["value"],) * 2)) for metric in metrics]
-    below = [100 * max(0.0, value - low) for value, low, _ in known]
-    return below, [100 * max(0.0, high - value) for value, _, high in known]
+    intervals = [(metric["value"], *(metric["ci95"] or (metric["value"],) * 2)) for metric in metrics]
+    below = [100 * max(0.0, value - low) for value, low, _ in intervals]
+    return below, [100 * max(0.0, high - value) for value, _, high in intervals]
 
 
 def _quoted(averages: Iterable[str]) -> str:
@@ -162,9 +163,9 @@ def _range(counts: list[int]) -> str:
     return counted(counts[0], "task") if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)} tasks"
 
 
-def draw_waterfall(found: Mapping[str, Any]) -> Figure:
-    figure, axes = _new(f"Where steps are lost: {found['label']}", found["about"])
-    losses, left = found["losses"], 100.0
+def draw_waterfall(values: Mapping[str, Any]) -> Figure:
+    figure, axes = _new(f"Where steps are lost: {values['label']}", values["about"])
+    losses, left = values["losses"], 100.0
     axes.bar(0, 100, 0.7, color=FAINT)
     for place, loss in enumerate(losses, 1):
         lost = 100 * loss["share"]
@@ -174,19 +175,19 @@ def draw_waterfall(found: Mapping[str, Any]) -> Figure:
         left -= lost
     last = len(losses) + 1
     axes.plot([last - 1.35, last + 0.35], [left, left], color=FAINT, linewidth=0.8)
-    axes.bar(last, 100 * found["rest"], 0.7, color=COLOURS[0])
-    _number(axes, last, 100 * found["rest"], percent(found["rest"]))
+    axes.bar(last, 100 * values["rest"], 0.7, color=COLOURS[0])
+    _number(axes, last, 100 * values["rest"], percent(values["rest"]))
     names = [
         "all steps",
         *(f"{loss['cause'].replace('_', ' ')} ({loss['steps']})" for loss in losses),
-        found["measure"],
+        values["measure"],
     ]
     # as many characters as fit below a bar
     width = 118 // len(names)
     axes.set_xticks(range(len(names)), [fill(name, width, break_long_words=False) for name in names], fontsize=9)
     axes.set_xlabel("cause (steps)", color=FAINT)
     axes.tick_params(axis="x", length=0)
-    _percent_upwards(axes, f"{found['average']}, {AVERAGES[found['average']]}")
+    _percent_upwards(axes, f"{values['average']}, {AVERAGES[values['average']]}")
     # room for the number above a full bar
     axes.set_ylim(0, 106)
     return figure
@@ -196,10 +197,12 @@ def _number(axes: Axes, at: float, height: float, text: str) -> None:
     axes.annotate(text, (at, height), (0, 3), textcoords="offset points", ha="center", fontsize=9, color=INK)
 
 
-def draw_recall(found: Mapping[str, Any]) -> Figure:
-    figure, axes = _new("Recall of the ranker", found["about"])
-    curves = found["curves"]
-    labels = [shortened(f"{one['label']}: {percent(one['recall'][-1])} % at {len(one['recall'])}") for one in curves]
+def draw_recall(values: Mapping[str, Any]) -> Figure:
+    figure, axes = _new("Recall of the ranker", values["about"])
+    curves = values["curves"]
+    labels = [
+        shortened(f"{curve['label']}: {percent(curve['recall'][-1])} % at {len(curve['recall'])}") for curve in curves
+    ]
     for number, (curve, label) in enumerate(zip(curves, labels, strict=True)):
         shares = [100 * share for share in curve["recall"]]
         style = Style.of(number)
@@ -211,26 +214,27 @@ def draw_recall(found: Mapping[str, Any]) -> Figure:
     return figure
 
 
-def draw_cost(found: Mapping[str, Any]) -> Figure:
-    figure, axes = _new(f"Step SR against {UNITS[found['unit']]}", found["about"])
-    for number, run in enumerate(found["runs"]):
+def draw_cost(values: Mapping[str, Any]) -> Figure:
+    figure, axes = _new(f"Step SR against {UNITS[values['unit']]}", values["about"])
+    for number, run in enumerate(values["runs"]):
         metric, style = run["step_success_rate"], Style.of(number)
         axes.errorbar(
-            [run["a_task"]], [100 * metric["value"]], _ends([metric]), fmt=style.marker, color=style.colour, markersize=8, capsize=3, elinewidth=1.2, label=shortened(run["label"]),
+            [run["a_task"]], [100 * metric["value"]], _ends([metric]), fmt=style.marker, color=style.colour,
+            markersize=8, capsize=3, elinewidth=1.2, label=shortened(run["label"]),
         )  # fmt: skip
     axes.set_xlim(left=0)
     axes.margins(x=0.1)
-    axes.set_xlabel(UNITS[found["unit"]], color=FAINT)
-    _percent_upwards(axes, _quoted(run["step_success_rate"]["average"] for run in found["runs"]))
-    _legend(figure, [shortened(run["label"]) for run in found["runs"]])
+    axes.set_xlabel(UNITS[values["unit"]], color=FAINT)
+    _percent_upwards(axes, _quoted(run["step_success_rate"]["average"] for run in values["runs"]))
+    _legend(figure, [shortened(run["label"]) for run in values["runs"]])
     return figure
 
 
-def draw_over_time(found: Mapping[str, Any]) -> Figure:
+def draw_over_time(values: Mapping[str, Any]) -> Figure:
     from matplotlib.dates import ConciseDateFormatter
 
-    figure, axes = _new("Step SR over time", found["about"])
-    lines = found["lines"]
+    figure, axes = _new("Step SR over time", values["about"])
+    lines = values["lines"]
     for number, line in enumerate(lines):
         points, style = line["points"], Style.of(number)
         begins = [0, *(place for place, point in enumerate(points) if point["changed"])]

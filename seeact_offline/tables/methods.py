@@ -8,22 +8,23 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from statistics import fmean, stdev
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
-from seeact_offline.records import InputError, Metric, StepKey
-from seeact_offline.results.comparing import NOT_RUN
-from seeact_offline.scoring import aggregate
-from seeact_offline.scoring.inference import wilson
+from seeact_offline.records import InputError
 from seeact_offline.scoring.metrics import METRICS
-from seeact_offline.scoring.paired import UNKNOWN, DataName, of_different_data
+from seeact_offline.scoring.paired import DataName, of_different_data
 from seeact_offline.scoring.paper_tables import paper_table
-from seeact_offline.scoring.protocols import PROTOCOLS
-from seeact_offline.scoring.step_scores import StepRow
-from seeact_offline.scoring.waterfall import LEFT_OUT
+from seeact_offline.scoring.run_figures import (
+    OFFLINE,
+    Figure,
+    MethodFigures,
+    part_figures,
+    pooled_figures,
+    split_figures,
+)
 from seeact_offline.tables.document import (
     NO_FIGURE,
     ORIGIN,
@@ -36,12 +37,11 @@ from seeact_offline.tables.document import (
     figure_columns,
     interval_of,
     named_averages,
+    values_table,
 )
 from seeact_offline.tables.table_input import (
-    AVERAGED,
     BESIDE,
     NO_SUCCESS_RATES,
-    Figure,
     TableInput,
     TableRun,
     labels,
@@ -50,7 +50,6 @@ from seeact_offline.tables.table_input import (
 SPLITS = {"cross_task": "Cross-Task", "cross_website": "Cross-Website", "cross_domain": "Cross-Domain"}
 """Splits in the paper's order, with their titles."""
 POOLED = "pooled"
-OFFLINE = ("offline0", "offline1")
 FIGURES = {
     "2": tuple(METRICS),
     "3": ("step_success_rate",),
@@ -67,12 +66,14 @@ SUBJECTS = {
 }
 SIZES = {"n_tasks": "tasks", "n_steps": "steps", "not_run": "not run", "left_out": "left out"}
 SEEDS = (
-    "Runs that differ in their seed alone are one row: the mean over seeds with its interval over tasks, a step's value being its mean"
+    "Runs that differ in their seed alone are one row: the mean over seeds with its interval over tasks, a step's"
+    " value being its mean"
     " over the seeds. sd: sample standard deviation of the seeds' own figures."
 )
 INTERVAL = "95 % interval"
 _CEILINGS = (
-    f"Ceiling: {METRICS['element_accuracy']} of a model that is given the answers, with the same ranker and grounding or agent. Strict and"
+    f"Ceiling: {METRICS['element_accuracy']} of a model that is given the answers, with the same ranker and grounding"
+    " or agent. Strict and"
     f" lenient: of web agents alone. {NO_SUCCESS_RATES}"
 )
 T = TypeVar("T")
@@ -81,31 +82,12 @@ _IN_ROW = frozenset({"split", "grounding", "model", "limit", "sample", "tasks"})
 
 
 @dataclass(frozen=True, slots=True)
-class MethodCell:
-    """A method on a split, or on one website or domain of it."""
-
-    runs: Sequence[TableRun]
-    """Several where they differ in their seed alone."""
-    figures: Mapping[str, Figure | None]
-    """Metric -> its figure; None where it is not known."""
-    n_tasks: int
-    n_steps: int
-    not_run: int
-    """Steps that were not run, over all its runs."""
-    left_out: int
-
-    @property
-    def n_seeds(self) -> int:
-        return max((figure.n_runs for figure in self.figures.values() if figure is not None), default=1)
-
-
-@dataclass(frozen=True, slots=True)
 class MethodRow:
     """One method."""
 
     method: str
     splits: Sequence[str]
-    cells: Mapping[str, MethodCell]
+    cells: Mapping[str, MethodFigures]
     """The cells by split, by `SPLIT, WEBSITE`, or under POOLED."""
     paper: Mapping[str, Any] | None
     """The paper's row of the same method."""
@@ -115,7 +97,7 @@ class MethodRow:
 class MethodTable:
     """A table's figures."""
 
-    given: TableInput
+    request: TableInput
     metrics: Sequence[str]
     splits: Sequence[str]
     rows: Sequence[MethodRow]
@@ -123,11 +105,11 @@ class MethodTable:
     """Sentences on what parts runs that stand in one table; where there are any, no row is the best."""
 
     @property
-    def cells(self) -> list[MethodCell]:
+    def cells(self) -> list[MethodFigures]:
         return [cell for row in self.rows for cell in row.cells.values()]
 
     @property
-    def places(self) -> list[tuple[MethodRow, str, MethodCell]]:
+    def places(self) -> list[tuple[MethodRow, str, MethodFigures]]:
         """Each row with the name of a cell, and the cell."""
         return [(row, place, cell) for row in self.rows for place, cell in row.cells.items()]
 
@@ -139,7 +121,7 @@ class MethodTable:
     @property
     def settings(self) -> dict[str, Any]:
         """Settings that have one value in all runs, except those that a row names anyway."""
-        first, *others = self.given.runs
+        first, *others = self.request.runs
         return {
             name: value
             for name, value in first.settings.items()
@@ -148,38 +130,39 @@ class MethodTable:
 
     @property
     def title(self) -> str:
-        by = f" and {self.given.by}" if self.given.by else ""
-        return f"Table {self.given.table}: {SUBJECTS[self.given.table]}{by}"
+        by = f" and {self.request.by}" if self.request.by else ""
+        return f"Table {self.request.table}: {SUBJECTS[self.request.table]}{by}"
 
     @property
     def paper(self) -> Mapping[str, Any] | None:
         """The paper's table; None for Table 6, which no paper has, and beside the bundled sample."""
-        is_sample = any(run.is_sample for run in self.given.runs)
-        return None if self.given.table == "6" or is_sample else paper_table(int(self.given.table))
+        is_sample = any(run.is_sample for run in self.request.runs)
+        return None if self.request.table == "6" or is_sample else paper_table(int(self.request.table))
 
     @property
     def is_long(self) -> bool:
-        """Tells whether a row of the layout for a paper is one place of a method, because splits do not fit side by side."""
-        return self.given.by is not None or self.given.table == "6"
+        """Tells whether a row of the layout for a paper is one place of a method, because splits do not fit side by
+        side."""
+        return self.request.by is not None or self.request.table == "6"
 
     @property
     def place(self) -> str:
         """The title of a cell's place."""
-        return f"split, {self.given.by}" if self.given.by else "split"
+        return f"split, {self.request.by}" if self.request.by else "split"
 
     @property
     def average_column(self) -> list[str]:
         """The column that names each row's average; none where a note names one for all."""
         return ["average"] if len({self.averages(row.cells.values()) for row in self.rows}) > 1 else []
 
-    def averages(self, cells: Iterable[MethodCell]) -> str:
+    def averages(self, cells: Iterable[MethodFigures]) -> str:
         """Names of the averages in these cells, with their metrics if they differ."""
         return named_averages(self.quotes(cells))
 
-    def quotes(self, cells: Iterable[MethodCell]) -> list[tuple[str, str]]:
+    def quotes(self, cells: Iterable[MethodFigures]) -> list[tuple[str, str]]:
         """Each metric's title and the average that stands in these cells."""
-        found = [(TITLES[name], cell.figures[name]) for name, cell in itertools.product(self.metrics, cells)]
-        return [(title, figure.average) for title, figure in found if figure is not None]
+        figures = [(TITLES[name], cell.figures[name]) for name, cell in itertools.product(self.metrics, cells)]
+        return [(title, figure.average) for title, figure in figures if figure is not None]
 
     def paper_figure(self, row: Mapping[str, Any] | None, split: str, metric: str) -> float | None:
         """Returns the paper's figure in percent; None where the paper has none."""
@@ -188,20 +171,20 @@ class MethodTable:
         return None if figures is None or paper is None else figures[paper["columns"].index(metric)]
 
 
-def build(given: TableInput) -> TableDocument:
+def build(request: TableInput) -> TableDocument:
     """Raises InputError for runs that have no place in one table."""
-    table = method_table(given)
+    table = method_table(request)
     provenance = Provenance(
-        table=given.table,
-        inputs=[run.name for run in given.runs],
-        by=given.by,
-        stderr=given.stderr,
-        runs=[run.source for run in given.runs],
+        table=request.table,
+        inputs=[run.name for run in request.runs],
+        by=request.by,
+        stderr=request.stderr,
+        runs=[run.source for run in request.runs],
         settings=table.settings,
     )
     return TableDocument(
         title=table.title,
-        tables=[_page(table, provenance), *([paper_rows(table.paper)] if table.paper and not given.by else ())],
+        tables=[_page(table, provenance), *([paper_rows(table.paper)] if table.paper and not request.by else ())],
         figures=_for_a_paper(table, provenance),
         values=_values(table, provenance),
         screen=None if table.is_long else _for_a_screen(table),
@@ -212,10 +195,10 @@ def build(given: TableInput) -> TableDocument:
 # --- figures ---
 
 
-def method_table(given: TableInput) -> MethodTable:
+def method_table(request: TableInput) -> MethodTable:
     """The figures of Table 2, 3 or 4. Runs that differ in their seed alone are one row. Raises InputError."""
-    runs = given.runs
-    if given.table == "6":
+    runs, metrics = request.runs, FIGURES[request.table]
+    if request.table == "6":
         _check_comparable(runs)
     methods: dict[str, dict[str, list[TableRun]]] = defaultdict(lambda: defaultdict(list))
     for run, label in zip(runs, labels(runs, pooled="seed"), strict=True):
@@ -224,14 +207,22 @@ def method_table(given: TableInput) -> MethodTable:
     splits = [*(split for split in SPLITS if split in named), *sorted(named - SPLITS.keys())]
     rows = []
     for label, by_split in methods.items():
-        found = {split: by_split[split] for split in splits if split in by_split}
-        for alike in found.values():
+        of_method = {split: by_split[split] for split in splits if split in by_split}
+        for alike in of_method.values():
             _check_alike(alike, "runs of one cell over the same steps")
-        together = [run for some in found.values() for run in some]
-        cells = {POOLED: _pooled(together)} if given.table == "4" else _cells(given, found)
-        rows.append(MethodRow(label, list(found), cells, _row_of_paper(given.table, together)))
-    shown = [POOLED] if given.table == "4" else splits
-    return MethodTable(given, FIGURES[given.table], shown, rows, _differences(given.table, runs))
+        together = [run for some in of_method.values() for run in some]
+        cells: dict[str, MethodFigures] = {}
+        if request.table == "4":
+            cells = {POOLED: pooled_figures(together)}
+        elif request.by is None:
+            cells = {split: split_figures(alike, metrics) for split, alike in of_method.items()}
+        else:
+            for split, alike in of_method.items():
+                parts = part_figures(alike, metrics, request.by)
+                cells |= {f"{split}, {group}": cell for group, cell in parts.items()}
+        rows.append(MethodRow(label, list(of_method), cells, _row_of_paper(request.table, together)))
+    shown = [POOLED] if request.table == "4" else splits
+    return MethodTable(request, metrics, shown, rows, _differences(request.table, runs))
 
 
 def _check_comparable(runs: Sequence[TableRun]) -> None:
@@ -249,135 +240,13 @@ def _check_alike(runs: Sequence[TableRun], expected: str) -> None:
     for run in runs:
         of_same_data = run.settings.get("dataset_fingerprint") == first.settings.get("dataset_fingerprint")
         if run.keys != first.keys or not of_same_data:
-            sizes = " and ".join(f"{one.name} ({one.results.n_steps})" for one in (first, run))
+            sizes = " and ".join(f"{either.name} ({either.results.n_steps})" for either in (first, run))
             raise InputError("runs", expected, sizes)
 
 
-def _cells(given: TableInput, found: Mapping[str, Sequence[TableRun]]) -> dict[str, MethodCell]:
-    """`found`: a method's runs by split."""
-    metrics, by = FIGURES[given.table], given.by
-    cells: dict[str, MethodCell] = {}
-    for split, runs in found.items():
-        if by is None:
-            figures = {
-                name: _over_seeds([run.figure(name) for run in runs], _over_tasks(runs, name)) for name in metrics
-            }
-            cells[split] = MethodCell(runs, figures, **_sizes(runs[:1], runs))
-            continue
-        for group in sorted({getattr(step, by) or UNKNOWN for step in runs[0].steps}):
-            parts = [[step for step in run.steps if (getattr(step, by) or UNKNOWN) == group] for run in runs]
-            of_parts = list(zip(runs, parts, strict=True))
-            figures = {
-                name: _over_seeds(
-                    [run.figure_over(part, name) for run, part in of_parts], _over_tasks(runs, name, parts)
-                )
-                for name in metrics
-            }
-            counted = [step for step in parts[0] if step.outcome != LEFT_OUT]
-            cells[f"{split}, {group}"] = MethodCell(
-                runs,
-                figures,
-                n_tasks=len({step.annotation_id for step in counted}),
-                n_steps=len(counted),
-                not_run=sum(step.outcome in NOT_RUN for part in parts for step in part),
-                left_out=len(parts[0]) - len(counted),
-            )
-    return cells
-
-
-def _sizes(runs: Sequence[TableRun], of_all_seeds: Sequence[TableRun]) -> dict[str, int]:
-    return {
-        "n_tasks": sum(run.results.n_tasks for run in runs),
-        "n_steps": sum(run.results.n_steps for run in runs),
-        "not_run": sum(run.results.n_not_run for run in of_all_seeds),
-        "left_out": sum(run.results.left_out for run in runs),
-    }
-
-
-def _over_seeds(figures: Sequence[Figure | None], pooled: Figure | Metric | None) -> Figure | None:
-    """The mean, with the sample standard deviation and the number of runs, where there are several.
-
-    `pooled`: the figure of the steps' or tasks' means over seeds, which has the interval; None where it is not known.
-    """
-    known = [figure for figure in figures if figure is not None]
-    if len(known) < 2 or len(known) < len(figures):
-        return figures[0] if len(figures) == 1 else None
-    macro, micro, value = (fmean(getattr(figure, name) for figure in known) for name in ("macro", "micro", "value"))
-    sd = stdev(figure.value for figure in known)
-    means = replace(known[0], macro=macro, micro=micro, value=value, sd=sd, n_runs=len(known))
-    if pooled is None:
-        return replace(means, ci95=None, se=None)
-    return replace(means, ci95=pooled.ci95, se=pooled.se, method=pooled.method)
-
-
-def _over_tasks(runs: Sequence[TableRun], name: str, parts: Sequence[Sequence[StepRow]] | None = None) -> Figure | None:
-    """The figure of the means over seeds of each step of `parts`, of each run (all steps by default).
-
-    None for one run, for a protocol whose rules of averaging are not at hand, and for a figure that steps do not have.
-    """
-    field = AVERAGED.get(name)
-    if len(runs) < 2 or field is None or runs[0].results.protocol not in PROTOCOLS:
-        return None
-    counted = [step for part in parts or [run.steps for run in runs] for step in part if step.outcome != LEFT_OUT]
-    if all(getattr(step, field) is None for step in counted):
-        return None
-    of_step: dict[StepKey, list[StepRow]] = defaultdict(list)
-    for step in counted:
-        of_step[step.key].append(step)
-    means = [fmean(getattr(step, field) or 0.0 for step in seeds) for seeds in of_step.values()]
-    return runs[0].figure_of([seeds[0] for seeds in of_step.values()], means, name)
-
-
-def _pooled(runs: Sequence[TableRun]) -> MethodCell:
-    """Whole tasks of all splits together, each task counting the same. Raises InputError for splits of other seeds."""
-    seeds: dict[Any, list[TableRun]] = defaultdict(list)
-    for run in runs:
-        seeds[run.settings.get("seed")].append(run)
-    one, *others = seeds.values()
-    for other in others:
-        if [run.results.split for run in other] != [run.results.split for run in one]:
-            raise InputError(
-                "runs", "runs of the same seeds on every split of a row", f"other seeds of {other[0].method}"
-            )
-    sizes = _sizes(one, runs)
-    shares = {name: [_share(some, name, sizes["n_tasks"]) for some in seeds.values()] for name in OFFLINE}
-    figures = {
-        name: _over_seeds(found, _tasks_done(runs, allowed)) for allowed, (name, found) in enumerate(shares.items())
-    }
-    return MethodCell(runs, figures, **sizes)
-
-
-def _tasks_done(runs: Sequence[TableRun], allowed: int) -> Metric | None:
-    """The share of tasks with at most so many failing steps, of the runs of all seeds, with its interval over tasks.
-
-    None for a protocol whose rules of averaging are not at hand.
-    """
-    done: dict[str, list[float]] = defaultdict(list)
-    for run in runs:
-        if run.results.protocol not in PROTOCOLS:
-            return None
-        for task, failures in run.failing_steps.items():
-            done[f"{run.results.split} {task}"].append(float(failures <= allowed))
-    return aggregate.metric(done, runs[0].settings.get("seed", 0))
-
-
-def _share(runs: Sequence[TableRun], name: str, n_tasks: int) -> Figure | None:
-    """The share of tasks done; None where a run asks for no element, so that no task is done or not."""
-    shares = [run.results.task_success_rate.get(name) for run in runs]
-    if None in shares or not n_tasks:
-        return None
-    share = sum(round((one or 0.0) * run.results.n_tasks) for one, run in zip(shares, runs, strict=True)) / n_tasks
-    return share_of_tasks(share, n_tasks)
-
-
-def share_of_tasks(share: float, n_tasks: int) -> Figure:
-    """A share of at least one task, with Wilson's interval."""
-    se = (share * (1 - share) / n_tasks) ** 0.5
-    return Figure(share, share, "share of tasks", share, wilson(share, n_tasks), se, "wilson")
-
-
 def _row_of_paper(table: str, runs: Sequence[TableRun]) -> dict[str, Any] | None:
-    """The paper's row of the same method; None where there is none beyond doubt, on the bundled sample, or for another pool."""
+    """The paper's row of the same method; None where there is none beyond doubt, on the bundled sample, or for another
+    pool."""
     results, splits = runs[0].results, {run.results.split for run in runs}
     if results.no_image or any(run.is_sample for run in runs):
         return None
@@ -429,7 +298,7 @@ def _listed(groups: Mapping[str, Sequence[str]]) -> str:
 
 def _page(table: MethodTable, provenance: Provenance) -> Table:
     """A row a method and split, with the paper's figures of the same method and split beside ours."""
-    averages, stderr, sd = table.average_column, table.given.stderr, table.has_seeds
+    averages, stderr, sd = table.average_column, table.request.stderr, table.has_seeds
     papers = ["paper"] if table.paper else []
     columns = ["ours", *error_columns(stderr, sd), *papers]
     seeds = ["seeds"] if sd else []
@@ -445,7 +314,7 @@ def _page(table: MethodTable, provenance: Provenance) -> Table:
         ]
         labels_of_row = [row.method, _place(row, place), *(table.averages([cell]) for _ in averages)]
         sizes = [*(getattr(cell, name) for name in SIZES), *(cell.n_seeds for _ in seeds)]
-        rows.append([*labels_of_row, *figures, *sizes, provenance.numbers([run.name for run in cell.runs])])
+        rows.append([*labels_of_row, *figures, *sizes, provenance.numbers(cell.run_names)])
     n_labels = 2 + len(averages)
     titles = [TITLES[name] for name in table.metrics]
     # one figure a metric needs no second line
@@ -453,7 +322,7 @@ def _page(table: MethodTable, provenance: Provenance) -> Table:
     return Table(
         above=[]
         if is_plain
-        else [("", n_labels), *((one, len(columns)) for one in titles), ("", len(SIZES) + len(seeds) + 1)],
+        else [("", n_labels), *((title, len(columns)) for title in titles), ("", len(SIZES) + len(seeds) + 1)],
         header=(
             "method",
             table.place,
@@ -481,7 +350,8 @@ def paper_rows(paper: Mapping[str, Any]) -> Table:
         above=[("", 1), *((SPLIT_TITLES[split], len(paper["columns"])) for split in splits)],
         header=("method", *([TITLES[name] for name in paper["columns"]] * len(splits))),
         rows=[
-            (row["method"], *(_text(one) for split in splits for one in row["figures"][split])) for row in paper["rows"]
+            (row["method"], *(_text(figure) for split in splits for figure in row["figures"][split]))
+            for row in paper["rows"]
         ],
         notes=[f"Percent. {paper['source']}. {paper.get('remark', '')}".strip()],
     )
@@ -492,7 +362,7 @@ def _for_a_paper(table: MethodTable, provenance: Provenance) -> Table:
 
     Where the table is long, a row is a method and one place, and the paper has none.
     """
-    is_long, averages, stderr, sd = table.is_long, table.average_column, table.given.stderr, table.has_seeds
+    is_long, averages, stderr, sd = table.is_long, table.average_column, table.request.stderr, table.has_seeds
     across = [table.place] if is_long else table.splits
     columns = [title for name in table.metrics for title in (TITLES[name], *figure_columns(stderr, sd))]
     ours: list[list[str]] = []
@@ -500,16 +370,16 @@ def _for_a_paper(table: MethodTable, provenance: Provenance) -> Table:
     for row in table.rows:
         for places in [[place] for place in row.cells] if is_long else [across]:
             cells = [row.cells.get(place) for place in places]
-            known = [cell for cell in cells if cell is not None]
+            filled = [cell for cell in cells if cell is not None]
             figures = [
                 text
                 for cell, name in itertools.product(cells, table.metrics)
                 for text in figure_cells(cell.figures[name] if cell else None, stderr, sd=sd)
             ]
             ours.append(
-                [row.method, *(places if is_long else ()), *(table.averages(known) for _ in averages), *figures]
+                [row.method, *(places if is_long else ()), *(table.averages(filled) for _ in averages), *figures]
             )
-            remarks.append(f"{ORIGIN} {provenance.numbers([run.name for cell in known for run in cell.runs])}")
+            remarks.append(f"{ORIGIN} {provenance.numbers([name for cell in filled for name in cell.run_names])}")
     papers = [] if is_long or table.paper is None else [_row_for_a_paper(table, row) for row in table.paper["rows"]]
     n_labels = 1 + len(averages) + is_long
     titles = list(enumerate(columns * len(across), n_labels))
@@ -538,17 +408,19 @@ def _for_a_screen(table: MethodTable) -> Table:
     """Metrics and methods down, splits across; below ours the paper's figures of the same method."""
     rows: list[tuple[str, ...]] = []
     for name in table.metrics:
-        found = {
+        by_method = {
             row.method: [row.cells[split].figures[name] if split in row.cells else None for split in table.splits]
             for row in table.rows
         }
         for row in table.rows:
             texts = []
-            for i, figure in enumerate(found[row.method]):
-                value, *errors = figure_cells(figure, table.given.stderr, "({} to {})", table.has_seeds)
-                named = zip(error_columns(table.given.stderr, table.has_seeds), errors, strict=True)
+            for i, figure in enumerate(by_method[row.method]):
+                value, *errors = figure_cells(figure, table.request.stderr, "({} to {})", table.has_seeds)
+                named = zip(error_columns(table.request.stderr, table.has_seeds), errors, strict=True)
                 spread = "".join(f", {title} {error}" for title, error in named)
-                place = "" if table.differences else _place_among(figure, [one[i] for one in found.values()])
+                place = (
+                    "" if table.differences else _place_among(figure, [figures[i] for figures in by_method.values()])
+                )
                 texts.append(f"{value}{spread}{place}")
             rows.append((TITLES[name], row.method, *texts))
             if row.paper is not None:
@@ -561,10 +433,10 @@ def _for_a_screen(table: MethodTable) -> Table:
 
 def _place_among(figure: Figure | None, beside: Sequence[Figure | None]) -> str:
     """` best` for the highest of several figures as they are printed, ` tied` where others are as high."""
-    known = [float(percent(one.value)) for one in beside if one is not None]
-    if figure is None or len(known) < 2 or float(percent(figure.value)) < max(known):
+    values = [float(percent(other.value)) for other in beside if other is not None]
+    if figure is None or len(values) < 2 or float(percent(figure.value)) < max(values):
         return ""
-    return " best" if known.count(max(known)) == 1 else " tied"
+    return " best" if values.count(max(values)) == 1 else " tied"
 
 
 def _row_for_a_paper(table: MethodTable, row: Mapping[str, Any]) -> list[str]:
@@ -573,7 +445,7 @@ def _row_for_a_paper(table: MethodTable, row: Mapping[str, Any]) -> list[str]:
     for split, name in itertools.product(table.splits, table.metrics):
         made += [
             _text(table.paper_figure(row, split, name)),
-            *("" for _ in figure_columns(table.given.stderr, table.has_seeds)),
+            *("" for _ in figure_columns(table.request.stderr, table.has_seeds)),
         ]
     return made
 
@@ -581,7 +453,8 @@ def _row_for_a_paper(table: MethodTable, row: Mapping[str, Any]) -> list[str]:
 def _sizes_in_words(row: MethodRow) -> str:
     """The sizes of a method's cells, for which the narrow layout has no columns."""
     sizes = [
-        f"{_place(row, place)} {cell.n_steps} steps of {cell.n_tasks} tasks, {cell.not_run} not run, {cell.left_out} left out{f', {cell.n_seeds} seeds' if cell.n_seeds > 1 else ''}"
+        f"{_place(row, place)} {cell.n_steps} steps of {cell.n_tasks} tasks, {cell.not_run} not run, {cell.left_out}"
+        f" left out{f', {cell.n_seeds} seeds' if cell.n_seeds > 1 else ''}"
         for place, cell in row.cells.items()
     ]
     return f"{row.method}: {'; '.join(sizes)}."
@@ -589,23 +462,27 @@ def _sizes_in_words(row: MethodRow) -> str:
 
 def _notes(table: MethodTable, papers: str) -> list[str]:
     """`papers`: the place of the paper's figures."""
-    given, paper = table.given, table.paper
+    request, paper = table.request, table.paper
     figures = [figure for cell in table.cells for figure in cell.figures.values() if figure is not None]
-    protocols = dict.fromkeys(run.results.protocol for run in given.runs)
+    protocols = dict.fromkeys(run.results.protocol for run in request.runs)
     averages = "Share of tasks."
-    if given.table != "4":
+    if request.table != "4":
         averages = averages_in_words(table.quotes(table.cells), [*protocols])
     settings = ", ".join(f"{name} {value}" for name, value in table.settings.items())
-    unfinished = given.unfinished
+    unfinished = request.unfinished
     return [
         f"Percent. {averages} {INTERVAL}: {interval_of(figures)}. Steps that did not run count as wrong; those"
         " that the protocol leaves out count nowhere.",
-        *([_CEILINGS] if given.table == "6" else []),
-        *([f"Paper: {paper['source']}; {papers}. {paper.get('remark', '')}".strip()] if paper and not given.by else []),
+        *([_CEILINGS] if request.table == "6" else []),
+        *(
+            [f"Paper: {paper['source']}; {papers}. {paper.get('remark', '')}".strip()]
+            if paper and not request.by
+            else []
+        ),
         *([SEEDS] if any(figure.sd is not None for figure in figures) else []),
         *([f"Every run: {settings}."] if settings else []),
         *table.differences,
-        *given.choice,
+        *request.choice,
         *([f"Without results yet, and not in the table: {', '.join(unfinished)}."] if unfinished else []),
     ]
 
@@ -613,6 +490,7 @@ def _notes(table: MethodTable, papers: str) -> list[str]:
 def _values(table: MethodTable, provenance: Provenance) -> Table:
     """A line a figure: shares as fractions, the paper's too, empty where there is none, and where it comes from."""
     lines = []
+    sources = {run["run"]: run for run in provenance.runs}
     for (row, place, cell), name in itertools.product(table.places, table.metrics):
         figure, paper = cell.figures[name], table.paper_figure(row.paper, place, name)
         low, high = (figure and figure.ci95) or (None, None)
@@ -631,10 +509,10 @@ def _values(table: MethodTable, provenance: Provenance) -> Table:
                 "interval": figure and figure.method,
                 **({} if table.paper is None else {"paper": None if paper is None else round(paper / 100, 4)}),
                 **{size: getattr(cell, size) for size in SIZES},
-                **provenance.columns([run.source for run in cell.runs]),
+                **provenance.columns([sources[name] for name in cell.run_names]),
             }
         )
-    return Table(header=list(lines[0]), rows=[list(line.values()) for line in lines])
+    return values_table(lines)
 
 
 def _text(value: float | None) -> str:

@@ -1,11 +1,11 @@
-"""Finished runs as tables and figures read them, and the figures of a run or of some of its steps."""
+"""Finished runs as tables and figures read them."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import cached_property
 from pathlib import Path
@@ -16,14 +16,11 @@ import msgspec
 from seeact_offline.files.digest import file_digest
 from seeact_offline.files.formats import FormatError, decoded
 from seeact_offline.files.named import read_regular
-from seeact_offline.records import InputError, Metric
+from seeact_offline.records import InputError
 from seeact_offline.runs.folder import read_manifest, read_results, read_steps
-from seeact_offline.scoring.aggregate import by_task
-from seeact_offline.scoring.metrics import METRICS, STEP_FIELDS
-from seeact_offline.scoring.protocols import PROTOCOLS, Protocol, headline
-from seeact_offline.scoring.results import ELEMENT_RULES, Results, ResultsFigure
-from seeact_offline.scoring.step_scores import StepRow
-from seeact_offline.scoring.waterfall import LEFT_OUT
+from seeact_offline.scoring.metrics import METRICS
+from seeact_offline.scoring.results import ELEMENT_RULES
+from seeact_offline.scoring.run_figures import RunScores
 
 SAMPLE = "sample"
 NEWEST, OLDEST = "newest", "oldest"
@@ -35,11 +32,10 @@ BESIDE: Mapping[str, str] = {
 }
 """Figures beside METRICS, with their titles."""
 NO_SUCCESS_RATES = (
-    "Step by step, with the true history given: these are no success rates of tasks, and not comparable with those of papers, which"
+    "Step by step, with the true history given: these are no success rates of tasks, and not comparable with those of"
+    " papers, which"
     " come from live or hosted sites."
 )
-AVERAGED: Mapping[str, str] = {**STEP_FIELDS, "ceiling": "reachable"}
-"""Figure -> the field of a step that it averages. The readings of the element have none."""
 T = TypeVar("T", bound=msgspec.Struct)
 EPISODES = "episodes.jsonl"
 """The file by which a folder of `browse` is known."""
@@ -55,68 +51,16 @@ _IN_LABEL = frozenset(
 """Settings that tell no two methods apart, or stand in a method's name anyway."""
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One metric of one cell, as fractions."""
-
-    macro: float
-    micro: float
-    average: str
-    """The average that the protocol quotes, and of it:"""
-    value: float
-    ci95: tuple[float, float] | None
-    se: float | None
-    method: str
-    """The method of the interval."""
-    sd: float | None = None
-    """Sample standard deviation over runs that differ in their seed; None for one run."""
-    n_runs: int = 1
-
-
 @dataclass(frozen=True)
-class TableRun:
-    """A finished run."""
+class TableRun(RunScores):
+    """A finished run, with the place and the settings that tell it from others."""
 
     path: Path
-    name: str
-    """Its path as the table names it."""
     results_sha256: str
-    results: Results
-    settings: Mapping[str, Any]
-    """The settings of its manifest, with the protocol of its results."""
-    steps: Sequence[StepRow]
-    """All steps, also those that its protocol leaves out."""
     date: str = ""
     """The time at which it began, of ISO 8601; empty where that is not known."""
     identity: Mapping[str, Any] = field(default_factory=dict)
     """The settings that its predictions depend on, by its manifest."""
-
-    @cached_property
-    def counted(self) -> list[StepRow]:
-        """The steps that count."""
-        return [step for step in self.steps if step.outcome != LEFT_OUT]
-
-    @cached_property
-    def keys(self) -> frozenset[Any]:
-        """The keys of the steps that count."""
-        return frozenset(step.key for step in self.counted)
-
-    @cached_property
-    def failing_steps(self) -> dict[str, float]:
-        """Each task's steps that fail, with its actions that the protocol counts as failed without a row: none is Offline 0."""
-        missing = self.protocol.averaging([step.truth for step in self.counted]).missing
-        tasks = by_task([step.key for step in self.counted], self.counted)
-        return {task: missing[task] + sum(1 - (step.success or 0.0) for step in steps) for task, steps in tasks.items()}
-
-    @property
-    def protocol(self) -> Protocol:
-        """The default one where it is not known."""
-        return PROTOCOLS.get(self.results.protocol, PROTOCOLS["seeact"])
-
-    def average(self, metric: str) -> str:
-        """The average that its protocol quotes."""
-        found = getattr(self.results, metric)
-        return (found and found.quoted) or self.protocol.average_of(metric)
 
     @property
     def begun(self) -> datetime | None:
@@ -138,10 +82,6 @@ class TableRun:
         return str(self.settings.get("label") or "")
 
     @property
-    def method(self) -> str:
-        return f"{self.results.grounding}, {self.results.model}"
-
-    @property
     def source(self) -> dict[str, Any]:
         """The run's path, hash and data, which identify it."""
         return {
@@ -150,40 +90,6 @@ class TableRun:
             "split": self.results.split,
             **{name: self.settings.get(name) for name in ("dataset", "dataset_fingerprint", "protocol", "seed")},
         }
-
-    def figure(self, metric: str) -> Figure | None:
-        """A metric of the run's results, or one of BESIDE; None where the run has none."""
-        if metric in ELEMENT_RULES:
-            return self._quoted("element_accuracy", self.results.element_by_rule.get(metric))
-        return self._quoted(metric, getattr(self.results, metric))
-
-    def figure_over(self, steps: Sequence[StepRow], metric: str) -> Figure | None:
-        """The metric over those of these steps that count, averaged as the protocol does.
-
-        Raises InputError for a protocol from outside the package, whose rules of averaging are not at hand.
-        """
-        found = getattr(self.results, metric)
-        if found is None:
-            return None
-        if found.quoted and self.results.protocol not in PROTOCOLS:
-            expected = "runs scored by a protocol of this package, to average some of their steps"
-            raise InputError("runs", expected, f"{self.name}, by {self.results.protocol}")
-        counted = [step for step in steps if step.outcome != LEFT_OUT]
-        return self.figure_of(counted, [getattr(step, AVERAGED[metric]) or 0.0 for step in counted], metric)
-
-    def figure_of(self, steps: Sequence[StepRow], values: Sequence[float], metric: str) -> Figure | None:
-        """The average of these values of steps, as the protocol, which is one of this package, averages the metric."""
-        average = self.protocol.averaging_of_f1 if metric == "operation_f1" else self.protocol.averaging
-        seed = self.settings.get("seed", 0)
-        return self._quoted(metric, average([step.truth for step in steps]).metric(values, seed))
-
-    def _quoted(self, metric: str, found: Metric | None) -> Figure | None:
-        if found is None:
-            return None
-        quoted = headline(
-            self.results.protocol, metric, found.named if isinstance(found, ResultsFigure) else asdict(found)
-        )
-        return Figure(found.macro, found.micro, **quoted, method=found.method)
 
 
 @dataclass(frozen=True)
@@ -238,8 +144,8 @@ class TableInput:
 def one_of_each(runs: Sequence[TableRun], which: str = NEWEST) -> list[TableRun]:
     """The runs without those that another stands for: of runs whose settings are the same, the newest or the oldest.
 
-    `which`: `newest`, `oldest`, or a date (YYYY-MM-DD): the newest, without runs that began after that day (UTC). Runs whose dates do
-    not tell them apart all stay. Raises InputError.
+    `which`: `newest`, `oldest`, or a date (YYYY-MM-DD): the newest, without runs that began after that day (UTC). Runs
+    whose dates do not tell them apart all stay. Raises InputError.
     """
     if which not in (NEWEST, OLDEST):
         try:
@@ -271,7 +177,7 @@ def _find(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     """Finished run folders, and run folders without results."""
     if not paths:
         raise InputError("runs", _EXPECTED, "none")
-    found: dict[Path, Path] = {}
+    finished: dict[Path, Path] = {}
     unfinished: list[Path] = []
     for path in paths:
         folders = run_folders(path)
@@ -281,23 +187,25 @@ def _find(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
             unfinished.append(path)
         elif not done:
             raise InputError("runs", _EXPECTED, str(path))
-        found |= {folder.resolve(): folder for folder in done if folder.resolve() not in found}
-    if not found:
+        finished |= {folder.resolve(): folder for folder in done if folder.resolve() not in finished}
+    if not finished:
         sentence = f"{unfinished[0]} holds a model that was not evaluated; run `eval --model hf/{unfinished[0]}` first"
         raise InputError("runs", sentence=sentence)
-    return list(found.values()), unfinished
+    return list(finished.values()), unfinished
 
 
 def run_folders(path: Path) -> list[Path]:
-    """The folder of a run, or those in a folder: in the order of the file that lists them, if there is one, else by name. Of a trained model: those of
-    its evaluation."""
+    """The folder of a run, or those in a folder: in the order of the file that lists them, if there is one, else by
+    name. Of a trained model: those of its evaluation."""
     if (path / "results.json").is_file() or (path / "predictions.jsonl").is_file():
         return [path]
     if (path / RECORD).is_file():
         return run_folders(path / EVALUATION)
     # `score --out` writes no manifest
     marks = ("manifest.json", "steps.jsonl")
-    folders = {child.name: child for child in sorted(path.glob("*/")) if any((child / one).is_file() for one in marks)}
+    folders = {
+        child.name: child for child in sorted(path.glob("*/")) if any((child / mark).is_file() for mark in marks)
+    }
     for name in FOLDER_LISTS:
         if (path / name).is_file():
             listed = read_typed(path / name, _FolderList)
@@ -311,7 +219,8 @@ def is_live(path: Path) -> bool:
 
 
 def read_run(path: Path, base: Path) -> TableRun:
-    """The run in a folder, or its scores in one of `score --out`, which name its settings too. Raises InputError for other files."""
+    """The run in a folder, or its scores in one of `score --out`, which name its settings too. Raises InputError for
+    other files."""
     if is_live(path):
         raise InputError(
             "runs", sentence=f"{path} holds episodes of browse, which stand in table 4 alone, beside a run of eval"

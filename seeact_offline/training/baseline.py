@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from seeact_offline.dataset import TEST_SPLITS, Split
+from seeact_offline.files.options import POSITIVE, option
 from seeact_offline.records import InputError
-from seeact_offline.runs.options import POSITIVE, option
 from seeact_offline.runs.watch import Watch
 from seeact_offline.training import BASELINES
 from seeact_offline.training.recipe import RECIPES, SMALL, PublishedRecipe, Recipe, Running, SmallBase, names, splits

@@ -11,7 +11,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple
 
 from seeact_offline.dataset import TEST_SPLITS, Split, open_split
-from seeact_offline.dataset.sources import SPLITS, split_of_file
+from seeact_offline.dataset.split import SPLITS, split_of_file
 from seeact_offline.files.extras import hide_broken_torchvision, install_command
 from seeact_offline.models.hf_folder import first_line
 from seeact_offline.records import DatasetError, InputError

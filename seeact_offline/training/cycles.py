@@ -19,18 +19,19 @@ from typing import Any
 from seeact_offline.dataset import TEST_SPLITS, open_split
 from seeact_offline.files.digest import file_digest
 from seeact_offline.files.markdown import printable
+from seeact_offline.files.options import ABOVE_0, FROM_0, POSITIVE, option, words_of
 from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.grounding.oracle import PREDICTIONS
 from seeact_offline.models import model_name
 from seeact_offline.models.budget import Price
 from seeact_offline.models.hf_folder import digest
 from seeact_offline.models.prices import PriceTable
+from seeact_offline.ranking.stage import DATA
 from seeact_offline.records import InputError, ModelStopped
-from seeact_offline.runs.config import DATA, EvalConfig
+from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.runs.folder import Made, Manifest, RunFolder, read_manifest
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
-from seeact_offline.runs.options import ABOVE_0, FROM_0, POSITIVE, option, words_of
 from seeact_offline.runs.run import Run, load_run
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted

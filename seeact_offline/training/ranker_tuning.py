@@ -23,8 +23,10 @@ import pyarrow as pa
 
 from seeact_offline.dataset import Shard, Split, canonical_split, open_split
 from seeact_offline.files import hub
+from seeact_offline.files.options import ABOVE_0, POSITIVE, SEED, option
 from seeact_offline.files.whole import replace_text
 from seeact_offline.ranking.rankers import checkpoint_folder, is_on_hub
+from seeact_offline.ranking.stage import extent
 from seeact_offline.ranking.texts import TEXT_VERSION, ranker_input
 from seeact_offline.ranking.trainable import (
     RankerError,
@@ -38,8 +40,6 @@ from seeact_offline.ranking.trainable import (
     train_tokenizer,
 )
 from seeact_offline.records import DatasetError, InputError, RowError, Step
-from seeact_offline.runs.options import ABOVE_0, POSITIVE, SEED, option
-from seeact_offline.runs.selection import extent
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted
 from seeact_offline.training.checks import check_gpu, check_installed, n_processes

@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import Any
 
 from seeact_offline.dataset import SPLITS, TEST_SPLITS
+from seeact_offline.files.options import ABOVE_0, COUNT, FROM_0, POSITIVE, SEED, Number, option, words_of
 from seeact_offline.ranking.rankers import PUBLISHED
 from seeact_offline.records import InputError
-from seeact_offline.runs.options import ABOVE_0, COUNT, FROM_0, POSITIVE, SEED, Number, option, words_of
 
 RECIPE, MACHINE = "recipe", "machine"
 """Groups of options."""

@@ -27,9 +27,9 @@ from safetensors import SafetensorError, safe_open
 from seeact_offline.files.whole import replace_text
 from seeact_offline.models.hf_folder import PICTURES, PROCESSOR, has_safetensors, holds_weights, settings_files
 from seeact_offline.models.hf_loading import quiet
+from seeact_offline.ranking.stage import JOURNAL
 from seeact_offline.records import Diverged, InputError
 from seeact_offline.runs.folder import check_no_run
-from seeact_offline.runs.ranking import JOURNAL
 from seeact_offline.training.baseline import FineTuning, TrainedSettings
 from seeact_offline.training.checks import n_processes
 from seeact_offline.training.progress import TrainingProgress

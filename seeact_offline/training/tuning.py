@@ -25,12 +25,12 @@ from seeact_offline.dataset import TEST_SPLITS, Split, open_split
 from seeact_offline.files.digest import file_digest
 from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.grounding.strategies import open_pack
+from seeact_offline.ranking.stage import ranking_stage
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluate import evaluate
-from seeact_offline.runs.ranking import check_ranking, ranking_stage
 from seeact_offline.runs.selection import selected_split
-from seeact_offline.runs.strategy_opening import check_pages, open_strategy
+from seeact_offline.runs.strategy_opening import check_pages, check_ranking, open_strategy
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import Extent, data_in_words
 from seeact_offline.tables.table_input import EVALUATION, RECORD
@@ -237,7 +237,7 @@ def _check_evaluation(asked: FineTuning, how: Mapping[str, Any], compared: Seque
                 test = selected_split(config)
                 check_pages(config, test)
                 if open_strategy(config).grounding.needs_ranking:
-                    ranking_stage(config, test, watch)
+                    ranking_stage(config, config.scores, test, watch)
 
 
 @contextmanager

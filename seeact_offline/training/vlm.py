@@ -32,10 +32,10 @@ from seeact_offline.models.hf_loading import (
     load_processor,
     system_merged,
 )
+from seeact_offline.ranking.stage import RankConfig, rank
 from seeact_offline.records import InputError, ModelSpecError, RowError, Step, StepError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.prepare import prepare
-from seeact_offline.runs.ranking import RankConfig, rank
 from seeact_offline.runs.strategy_opening import open_strategy
 from seeact_offline.runs.watch import Watch
 from seeact_offline.training.baseline import Baseline, FineTuning, TrainedSettings

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from seeact_offline.dataset.drawing import draw_tasks
+from seeact_offline.dataset.split import draw_tasks
 from seeact_offline.files.formats import decoded
 from seeact_offline.files.whole import Journal, replace_text
 from seeact_offline.models import model_name

@@ -16,9 +16,9 @@ from typing import Annotated, Any, Generic, TypeVar
 import msgspec
 from filelock import FileLock, Timeout
 
-from seeact_offline.files.formats import FormatError, OtherAnswerEntry, typed
+from seeact_offline.files.formats import FormatError, check_other_answer, typed
 from seeact_offline.files.whole import write_whole
-from seeact_offline.records import InputError, Prediction, StepKey
+from seeact_offline.records import InputError, OtherAnswer, Prediction, StepKey
 from seeact_offline.scoring.also_right import OtherAnswerLine, read_also_right
 from seeact_offline.scoring.human_causes import (
     AnswerId,
@@ -210,8 +210,8 @@ class AlsoRightNotes(NoteFile[StepKey, OtherAnswerLine]):
         return self.saving(change)
 
 
-def _entry(prediction: Prediction) -> OtherAnswerEntry | None:
+def _entry(prediction: Prediction) -> OtherAnswer | None:
     """None for an answer without an element."""
     if prediction.element_id is None:
         return None
-    return OtherAnswerEntry((prediction.element_id,), prediction.op, prediction.value)
+    return check_other_answer(OtherAnswer((prediction.element_id,), prediction.op, prediction.value))

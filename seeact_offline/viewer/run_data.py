@@ -14,19 +14,28 @@ import msgspec
 
 from seeact_offline.dataset import Shard, Split, open_split
 from seeact_offline.dataset.rows import LIGHT_COLUMNS, RowPosition, read_step
-from seeact_offline.dataset.sources import wanted_columns
 from seeact_offline.files.formats import decoded, read_json, typed
 from seeact_offline.files.named import SMALL, read_regular
 from seeact_offline.files.whole import Journal
 from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.strategies import UNGROUNDED
-from seeact_offline.records import CallRecord, DatasetError, InputError, Prediction, SeeActError, Step, StepKey, Truth
+from seeact_offline.ranking.stage import kept_before
+from seeact_offline.records import (
+    CallRecord,
+    DatasetError,
+    InputError,
+    KeyedRow,
+    Prediction,
+    SeeActError,
+    Step,
+    StepKey,
+    Truth,
+)
 from seeact_offline.results.reading_again import open_grounding
 from seeact_offline.runs.costs import run_cost
-from seeact_offline.runs.folder import CallLine, KeyLine, RunFolder, read_prediction, read_steps, read_target, worded
-from seeact_offline.runs.ranking import kept_before
+from seeact_offline.runs.folder import RunFolder, read_call, read_prediction, read_steps, read_target, worded
 from seeact_offline.sample import DATA as SAMPLE
-from seeact_offline.scoring.answers import Answers
+from seeact_offline.scoring.labelled_predictions import LabelledPredictions
 from seeact_offline.scoring.protocols import PROTOCOLS, Protocol, find_protocol
 from seeact_offline.scoring.results import Results
 from seeact_offline.scoring.step_scores import StepRow, rows, score_steps
@@ -81,7 +90,7 @@ class _Cost(msgspec.Struct):
     cost_usd: float | None = 0.0
 
 
-class _PredictionHead(KeyLine, frozen=True):
+class _PredictionHead(KeyedRow, frozen=True):
     """The parts of a line of `predictions.jsonl` that the list uses."""
 
     usage: _Cost = msgspec.field(default_factory=_Cost)
@@ -142,8 +151,8 @@ class RunSnapshot:
     def calls_of(self, key: StepKey) -> dict[tuple[int, int], CallRecord]:
         """(group, turn) -> its call. Raises as `prediction` does."""
         journal = Journal(self.path / "calls.jsonl")
-        lines = [decoded(journal.at(offset), CallLine) for offset in self.calls.get(key, ())]
-        return {(line.group, line.turn): line.record for line in lines}
+        calls = [read_call(journal.at(offset))[1] for offset in self.calls.get(key, ())]
+        return {(call.group, call.turn): call.record for call in calls}
 
 
 def stamp(run: Path) -> tuple[tuple[int, int, int] | None, ...]:
@@ -197,7 +206,7 @@ def _read(path: Path, before: RunSnapshot | None) -> RunSnapshot:
     inode, _, size = _file_stamp(path / "predictions.jsonl") or (0, 0, 0)
     heads = list(_lines(path / "predictions.jsonl", _PredictionHead))
     calls: dict[StepKey, list[int]] = {}
-    for offset, line in _lines(path / "calls.jsonl", KeyLine):
+    for offset, line in _lines(path / "calls.jsonl", KeyedRow):
         calls.setdefault(line.key, []).append(offset)
     run = RunSnapshot(
         path=path,
@@ -206,7 +215,7 @@ def _read(path: Path, before: RunSnapshot | None) -> RunSnapshot:
         rows={},
         costs={head.key: head.usage.cost_usd for _, head in heads},
         predictions={head.key: offset for offset, head in heads},
-        targets={line.key: offset for offset, line in _lines(path / "targets.jsonl", KeyLine)},
+        targets={line.key: offset for offset, line in _lines(path / "targets.jsonl", KeyedRow)},
         calls=calls,
         written=(inode, size),
     )
@@ -315,7 +324,7 @@ def _score(
         some = keys[start : start + SCORED_AT_ONCE]
         predictions = [found for key in some if (found := run.prediction(key)) is not None]
         right = [truths[prediction.key] for prediction in predictions]
-        scores = score_steps(Answers(predictions, right), protocol)
+        scores = score_steps(LabelledPredictions(predictions, right), protocol)
         for row in rows(scores, predictions, right):
             yield typed(row, StepRow)
 
@@ -382,7 +391,7 @@ def open_data(settings: Mapping[str, Any], dataset: Any = None) -> RunData:
     split = open_split(named, str(settings.get("split")))
     if split.fingerprint != settings.get("dataset_fingerprint"):
         raise DatasetError("dataset", "the data that the run was made on", f"other rows in {named}")
-    shards = [replace(shard, columns=tuple(wanted_columns(shard.source, False))) for shard in split.shards()]
+    shards = split.shards(pictures=True)
     places = {place.step_key: (shard, place) for shard in shards for place in shard.places}
     return RunData(split, places, {step.annotation_id: step.task for step in _first_steps(shards)})
 

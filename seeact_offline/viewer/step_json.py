@@ -356,7 +356,7 @@ def _answer(prediction: Prediction) -> dict[str, Any]:
         "failure": prediction.failure,
         "detail": prediction.detail,
         "ran": prediction.ran,
-        "notes": dict(prediction.notes),
+        "notes": prediction.notes,
         "usage": prediction.usage.named,
     }
 
@@ -369,7 +369,7 @@ def _reply(group: Reply, calls: Mapping[tuple[int, int], CallRecord]) -> dict[st
         "offered": list(group.offered),
         "replies": list(group.replies),
         "parsed": {name: getattr(group, name) for name in ("element_id", "op", "value", "failure", "detail")},
-        "calls": [None if record is None else asdict(record) for record in records],
+        "calls": [None if record is None else msgspec.to_builtins(record) for record in records],
     }
 
 

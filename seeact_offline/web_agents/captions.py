@@ -96,6 +96,8 @@ class ModelCaptioner:
 class PagePart:
     """A picture on a page, a `Picture` that is known by its pixels."""
 
+    box = None
+
     def __init__(self, crop: Crop) -> None:
         """Raises RowError `bad_screenshot`."""
         self._crop, self.size = crop, crop.size

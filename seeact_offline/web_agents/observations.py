@@ -49,6 +49,10 @@ class MarkedWindow:
         return f"{self.crop.key}+{self._draw.__name__}:{hashlib.sha256(drawn.encode()).hexdigest()[:16]}"
 
     @property
+    def box(self) -> CropBox:
+        return self.crop.box
+
+    @property
     def size(self) -> tuple[int, int]:
         return self.crop.size
 

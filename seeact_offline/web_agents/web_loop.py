@@ -18,6 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from seeact_offline.agents import Act, Agent, Answer, Unreadable
 from seeact_offline.agents.acts import MissingPart
 from seeact_offline.agents.gui_agent import agent_reply
@@ -238,7 +240,7 @@ class WebAgentGrounding(Grounding):
             notes["lenient_hit"] += element in positives or windows.is_lenient_hit(label)
             notes["recovered"] += any(reply.failure in CORRECTED for reply in session.replies)
         last = agent_reply(asked.question, asked.texts, answer, self._agent, _shown(windows, seen))
-        session.replies.append(replace(last, element_id=element))
+        session.replies.append(msgspec.structs.replace(last, element_id=element))
         told = {**self._captions.get(prepared.step.key, {})}
         return session.ended(
             decision(session.replies[-1]), point=answer.place, notes=nonzero_notes(**notes), captions=told, reachable=target.hits

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from ast import literal_eval
-from dataclasses import replace
 from fractions import Fraction
 from random import Random
 from warnings import catch_warnings, simplefilter
+
+from msgspec.structs import replace
 
 from seeact_offline.records import Prediction, Truth
 from tests.reference.metrics import operation_f1

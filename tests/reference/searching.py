@@ -9,18 +9,17 @@ from itertools import pairwise
 
 from lxml import etree
 
-from seeact_offline.pages.element_texts import ASKED_FOR, BROWSER_WORDS
-from seeact_offline.pages.element_types import (
+from seeact_offline.pages.element_texts import ASKED_FOR, BROWSER_WORDS, MAX_CAPTION_WORDS, MAX_ICON_NODES, MAX_WRAPPERS
+from seeact_offline.pages.wording import (
     ASKED_TYPES,
     INPUT_TYPES,
     LOOK_ALIKES,
+    MAX_LENGTH,
+    MAX_WORDS,
     ROLE_TYPES,
     TAG_TYPES,
     TYPE_WORDS,
 )
-from seeact_offline.pages.field_labels import MAX_CAPTION_WORDS, MAX_WRAPPERS
-from seeact_offline.pages.page_words import MAX_ICON_NODES
-from seeact_offline.pages.wording import MAX_LENGTH, MAX_WORDS
 
 Element = etree._Element
 PASSES = ("exact", "normalised", "contained", "bare", "contained bare", "named", "begun", "fuzzy")

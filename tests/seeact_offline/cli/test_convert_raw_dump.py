@@ -61,12 +61,15 @@ def test_split_can_be_named(cli: Cli, dump: Dump) -> None:
     assert len(list(load_steps(dump.out, "cross_task"))) == 2
 
 
-@pytest.mark.parametrize(("place", "name"), [(1, "DUMP_DIR"), (2, "TASKS_DIR")])
-def test_folder_that_is_not_there_is_one_sentence(cli: Cli, dump: Dump, place: int, name: str) -> None:
+@pytest.mark.parametrize(
+    ("place", "word", "sentence"),
+    [
+        (1, "nowhere", "DUMP_DIR: expected a folder, got 'nowhere'"),
+        (2, "nowhere", "TASKS_DIR: expected a folder, got 'nowhere'"),
+        (5, "--split=tests", "--split: expected one of train"),
+    ],
+)
+def test_what_cannot_be_converted_is_one_sentence(cli: Cli, dump: Dump, place: int, word: str, sentence: str) -> None:
     named = words(dump)
-    named[place] = "nowhere"
-    assert f"{name}: expected a folder, got 'nowhere'" in cli(*named).error
-
-
-def test_unknown_split_is_one_sentence(cli: Cli, dump: Dump) -> None:
-    assert "--split: expected one of train" in cli(*words(dump), "--split", "tests").error
+    named[place : place + 1] = [word]
+    assert sentence in cli(*named).error

@@ -72,9 +72,9 @@ def counted(*replies: str | None, element: float | None = 1.0) -> str:
     tally, key = Tally(), StepKey("a", "b")
     groups = tuple(Reply(place, (), (), None, "", "", failure) for place, failure in enumerate(replies))
     score = StepScore(key, element, 1.0, element, "success")
-    tally.add(Prediction(key, groups, "1", "CLICK", ""), score)
+    tally.add(Prediction(*key, "1", "CLICK", "", groups=groups), score)
     lost = StepScore(key, None if element is None else 0.0, 0.0, None if element is None else 0.0, "call_failed")
-    tally.add(Prediction(key, (), None, "", "", failure="timeout", ran=False), lost)
+    tally.add(Prediction(*key, None, "", "", failure="timeout", ran=False), lost)
     return tally.text
 
 

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from PIL import Image
 
 from ranker import LexicalRanker
 from seeact_offline.dataset import load_steps
-from seeact_offline.ranking import LiveScores, read_scores
+from seeact_offline.ranking import LiveScores, open_ranker, read_scores
 from tests.pages import synthetic_rows
 from tests.seeact_offline.cli.test_bad_rows import BAD
 from tests.seeact_offline.conftest import RESULT_FILES, Cli, Outcome, Sample, contents, make_sample, read_json
@@ -65,7 +65,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> Interrupted:
 
 def test_the_score_file_holds_what_the_ranker_gives(cli: Cli, sample: Sample, tmp_path: Path) -> None:
     assert rank(cli, sample.dataset, tmp_path / "s.parquet").status == 0
-    scores, live = read_scores(tmp_path / "s.parquet"), LiveScores(LexicalRanker())
+    scores, live = read_scores(tmp_path / "s.parquet"), LiveScores(open_ranker("bm25"))
     for step in load_steps(sample.dataset, "cross_task"):
         assert scores.of(step) == live.of(step)
 
@@ -103,7 +103,7 @@ def test_the_published_figure_stands_beside_the_published_ranker_alone(
     cli: Cli, sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "| published" not in rank(cli, sample.dataset, tmp_path / "s.parquet").out
-    monkeypatch.setattr("seeact_offline.runs.ranking.PUBLISHED", "bm25")
+    monkeypatch.setattr("seeact_offline.ranking.stage.PUBLISHED", "bm25")
     out = rank(cli, sample.dataset, tmp_path / "s.parquet").out
     published = next(line for line in out.splitlines() if line.startswith("| published"))
     assert "88.9" in published
@@ -171,48 +171,47 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
 
 
-@pytest.mark.parametrize("kept", [10, 400, -20])
+TORN: dict[str, Callable[[bytes], bytes]] = {
+    "in its first line": lambda content: content[:10],
+    "in a later line": lambda content: content[:400],
+    "in its last line": lambda content: content[:-20],
+    "NUL bytes": lambda content: content + b"\0" * 300,
+    "a line of NUL bytes": lambda content: content + b"\0" * 300 + b"\n",
+}
+
+
+@pytest.mark.parametrize("tear", TORN.values(), ids=TORN)
 def test_a_torn_part_file_loses_no_more_than_its_last_line(
-    cli: Cli, sample: Sample, tmp_path: Path, interrupted: Interrupted, kept: int
+    cli: Cli, sample: Sample, tmp_path: Path, interrupted: Interrupted, tear: Callable[[bytes], bytes]
 ) -> None:
     rank(cli, sample.dataset, tmp_path / "a.parquet")
     part = tmp_path / "a.parquet.partial.jsonl"
-    part.write_bytes(part.read_bytes()[:kept])
+    part.write_bytes(tear(part.read_bytes()))
     interrupted.left = 1000
     assert rank(cli, sample.dataset, tmp_path / "a.parquet").status == 0
     rank(cli, sample.dataset, tmp_path / "b.parquet")
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
 
 
-@pytest.mark.parametrize("zeros", [b"\0" * 300, b"\0" * 300 + b"\n"])
-def test_nul_bytes_at_the_end_of_a_part_file_are_a_torn_line(
-    cli: Cli, sample: Sample, tmp_path: Path, interrupted: Interrupted, zeros: bytes
+@pytest.mark.parametrize(
+    ("added", "words", "sentence"),
+    [("", ("--limit", 2), "limit was None and is now 2"), ("nonsense\n", (), "line 7 of")],
+)
+def test_a_part_file_that_is_damaged_or_of_another_configuration_is_refused(
+    cli: Cli,
+    sample: Sample,
+    tmp_path: Path,
+    interrupted: Interrupted,
+    added: str,
+    words: tuple[object, ...],
+    sentence: str,
 ) -> None:
     rank(cli, sample.dataset, tmp_path / "a.parquet")
     part = tmp_path / "a.parquet.partial.jsonl"
-    part.write_bytes(part.read_bytes() + zeros)
-    interrupted.left = 1000
-    assert rank(cli, sample.dataset, tmp_path / "a.parquet").status == 0
-    rank(cli, sample.dataset, tmp_path / "b.parquet")
-    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
-
-
-def test_a_part_file_of_another_configuration_is_refused(
-    cli: Cli, sample: Sample, tmp_path: Path, interrupted: Interrupted
-) -> None:
-    rank(cli, sample.dataset, tmp_path / "a.parquet")
-    other = rank(cli, sample.dataset, tmp_path / "a.parquet", "--limit", 2)
-    assert other.status == 2
-    assert "limit was None and is now 2" in other.err
-
-
-def test_a_damaged_part_file_is_refused(cli: Cli, sample: Sample, tmp_path: Path, interrupted: Interrupted) -> None:
-    rank(cli, sample.dataset, tmp_path / "a.parquet")
-    part = tmp_path / "a.parquet.partial.jsonl"
-    part.write_text(part.read_text() + "nonsense\n")
-    outcome = rank(cli, sample.dataset, tmp_path / "a.parquet")
+    part.write_text(part.read_text() + added)
+    outcome = rank(cli, sample.dataset, tmp_path / "a.parquet", *words)
     assert outcome.status == 2
-    assert "line 7 of" in outcome.err
+    assert sentence in outcome.err
 
 
 def test_a_finished_file_is_read_and_left_alone(
@@ -293,29 +292,17 @@ def test_scores_of_a_file_data_set_serve_whatever_the_split_is_called(
     assert cli("eval", *words, "--out", tmp_path / "run").status == 0
 
 
-def test_eval_ranks_by_itself_to_the_same_bytes_with_and_without_kept_scores(
+def test_eval_and_show_rank_by_themselves_to_the_same_bytes_with_and_without_kept_scores(
     cli: Cli, sample: Sample, tmp_path: Path, own_cache: Path, interrupted: Interrupted
 ) -> None:
     interrupted.left = 1000
     for name in ("fresh", "kept"):
         assert cli("eval", *data_words(sample.dataset), "--top-k", 6, "--out", tmp_path / name).status == 0
+    assert cli("show", *data_words(sample.dataset)).status == 0
     assert interrupted.calls == 12
     assert contents(tmp_path / "fresh", RESULT_FILES) == contents(tmp_path / "kept", RESULT_FILES)
     assert len(list((own_cache / "scores").glob("*.parquet"))) == 1
-
-
-def test_show_uses_the_scores_that_eval_kept(
-    cli: Cli, sample: Sample, tmp_path: Path, interrupted: Interrupted
-) -> None:
-    interrupted.left = 1000
-    cli("eval", *data_words(sample.dataset), "--out", tmp_path / "run")
-    cli("show", *data_words(sample.dataset))
-    assert interrupted.calls == 12
-
-
-def test_results_name_the_ranker(cli: Cli, sample: Sample, tmp_path: Path) -> None:
-    cli("eval", *data_words(sample.dataset), "--out", tmp_path / "run")
-    assert read_json(tmp_path / "run" / "results.json")["ranker"] == "bm25"
+    assert read_json(tmp_path / "kept" / "results.json")["ranker"] == "bm25"
 
 
 @pytest.mark.parametrize("verb", ["eval", "show", "rank"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.pages import synthetic_rows, write_parquet
 from tests.seeact_offline.conftest import Cli, Sample
 
@@ -46,16 +48,12 @@ def test_all_is_the_three_test_splits_as_everywhere(cli: Cli, tmp_path: Path) ->
         ]
 
 
-def test_single_file_is_shown_once_under_the_split_of_its_name(cli: Cli, sample: Sample) -> None:
-    (file,) = (sample.dataset / "data").iterdir()
-    outcome = cli("stats", "--dataset", file, "--json")
-    assert list(json.loads(outcome.out)["splits"]) == ["cross_task"]
-
-
-def test_file_of_another_name_is_not_set_beside_the_paper(cli: Cli, tmp_path: Path) -> None:
-    path = write_parquet(synthetic_rows(1, 1, 3, seed=1), tmp_path / "mine.parquet")
-    figures = json.loads(cli("stats", "--dataset", path, "--json").out)["splits"]["mine"]
-    assert (figures["steps"], figures["paper"]) == (1, None)
+@pytest.mark.parametrize(("name", "split"), [("test_task", "cross_task"), ("mine", "mine")])
+def test_single_file_is_shown_once_under_its_name(cli: Cli, tmp_path: Path, name: str, split: str) -> None:
+    path = write_parquet(synthetic_rows(1, 1, 3, seed=1), tmp_path / f"{name}.parquet")
+    splits = json.loads(cli("stats", "--dataset", path, "--json").out)["splits"]
+    assert list(splits) == [split]
+    assert (splits[split]["steps"], splits[split]["paper"] is None) == (1, name == "mine")
 
 
 def test_json_names_the_tokenizer_and_the_papers_figures(cli: Cli, sample: Sample) -> None:
@@ -89,9 +87,9 @@ def test_faulty_rows_are_said_and_not_fatal(cli: Cli, tmp_path: Path) -> None:
     assert "train: 2 of 2 rows with faults (no_screenshot 2)" in outcome.out
 
 
-def test_folder_without_any_split_is_one_sentence(cli: Cli, tmp_path: Path) -> None:
-    assert "--split: expected cross_domain (test_domain) in " in cli("stats", "--dataset", tmp_path).error
-
-
-def test_unknown_tokenizer_is_one_sentence(cli: Cli, sample: Sample) -> None:
-    assert "--tokenizer: expected words" in cli("stats", "--dataset", sample.dataset, "--tokenizer", "x").error
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [((), "--split: expected cross_domain (test_domain) in "), (("--tokenizer", "x"), "--tokenizer: expected words")],
+)
+def test_what_cannot_be_used_is_one_sentence(cli: Cli, tmp_path: Path, words: tuple[str, ...], sentence: str) -> None:
+    assert sentence in cli("stats", "--dataset", tmp_path, *words).error

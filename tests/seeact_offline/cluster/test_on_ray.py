@@ -18,17 +18,17 @@ from pathlib import Path
 
 import pytest
 
-from ranker import LexicalRanker
 from seeact_offline.cluster.ray import Note, RayEngine, open_engine
 from seeact_offline.cluster.ray_asking import AskWorkers, RayWorkerPool
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.models import ModelOptions
-from seeact_offline.ranking import Origin, write_scores
+from seeact_offline.ranking import Origin, open_ranker, write_scores
 from seeact_offline.ranking.pipeline import Engine, LocalEngine, ScoreJournal
+from seeact_offline.ranking.stage import Workers
 from seeact_offline.records import InputError, ModelStopped, Prediction
 from seeact_offline.runs.ask import ask_each, ask_step
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.engines import AskTask, Workers
+from seeact_offline.runs.engines import AskTask
 from seeact_offline.runs.evaluate import evaluate
 from seeact_offline.runs.strategy_opening import open_strategy
 from seeact_offline.runs.watch import Watch
@@ -214,7 +214,7 @@ def calls(folder: Path) -> list[str]:
 def test_a_ranking_that_ended_early_goes_on_and_a_killed_worker_changes_no_byte(
     here: RayEngine, split: Split, tmp_path: Path
 ) -> None:
-    local = LocalEngine(LexicalRanker())
+    local = LocalEngine(open_ranker("bm25"))
     with ScoreJournal(tmp_path / "ray.journal", ORIGIN) as journal:
         assert len(list(islice(local.rank(split, journal), 5))) == 5
     heard: list[str] = []

@@ -19,10 +19,11 @@ from seeact_offline.cluster.ray_asking import AskWorkers, ask_workers
 from seeact_offline.files.extras import install_command
 from seeact_offline.grounding.strategies import STRATEGIES
 from seeact_offline.models import ModelOptions
+from seeact_offline.ranking.stage import Workers
 from seeact_offline.records import InputError
 from seeact_offline.runs.ask import ask_step
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.engines import AskTask, Workers
+from seeact_offline.runs.engines import AskTask
 from seeact_offline.runs.strategy_opening import open_strategy
 from tests.seeact_offline.conftest import Cli, Sample
 

@@ -24,8 +24,7 @@ from PIL import Image
 
 from seeact_offline.dataset import canonical_split, load_steps, open_split
 from seeact_offline.dataset import rows as rows_module
-from seeact_offline.dataset.order import in_order
-from seeact_offline.dataset.readers import JsonlFiles
+from seeact_offline.dataset.readers import JsonlFiles, in_order
 from seeact_offline.dataset.rows import MAX_PIXEL, FaultLog, StoredScreenshot, _candidate, _plain_candidate, parse_box
 from seeact_offline.files.digest import cached_digest
 from seeact_offline.records import Box, Candidate, DatasetError, Operation, RowError, Step

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seeact_offline.dataset import open_split
-from seeact_offline.dataset.drawing import draw_tasks
+from seeact_offline.dataset.split import draw_tasks
 from tests.pages import synthetic_rows, write_parquet
 
 some_tasks = st.dictionaries(st.text(min_size=1, max_size=3), st.sampled_from("abc"), max_size=20)

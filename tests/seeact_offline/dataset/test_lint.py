@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from seeact_offline.dataset import open_split
-from seeact_offline.dataset.lint import FAULTS, Duplicates, Finding, count_by_fault, lint_task
+from seeact_offline.dataset.lint import FAULTS, Finding, count_by_fault, lint_split
 from seeact_offline.dataset.rows import MAX_TEXT_CHARACTERS
 from seeact_offline.pages.dom import MAX_TAGS
 from seeact_offline.records import Fault
@@ -30,14 +30,7 @@ def clean_rows() -> list[Row]:
 def findings(rows: list[Row], folder: Path) -> list[list[Fault]]:
     """The faults of each row, in step order."""
     write_parquet(rows, folder / "data" / "test_task-00000-of-00001.parquet")
-    opened = open_split(folder, "cross_task")
-    duplicates = Duplicates()
-    found = []
-    for steps in opened.steps_by_task():
-        for step, faults in lint_task(steps, opened.row_positions):
-            twin = duplicates.fault(step)
-            found.append([*faults, twin] if twin else faults)
-    return found
+    return [faults for _, faults in lint_split(open_split(folder, "cross_task"))]
 
 
 def names(rows: list[Row], folder: Path) -> list[set[str]]:

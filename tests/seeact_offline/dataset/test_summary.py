@@ -1,26 +1,29 @@
-"""`stats`: the figures of the paper's Table 1."""
+"""`stats`: the figures of the paper's Table 1, and how like real pages and tasks a data set is."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from PIL import Image
 
 from seeact_offline.dataset import load_steps
-from seeact_offline.dataset.summary import DatasetStats, dataset_stats, paper_table1
+from seeact_offline.dataset.summary import (
+    LIKENESS,
+    DatasetStats,
+    dataset_profile,
+    dataset_stats,
+    paper_table1,
+    step_figures,
+)
 from seeact_offline.models.tokens import count_words, full_size_visual_tokens, visual_tokens
-from seeact_offline.ranking import tokenizers
-from seeact_offline.ranking.tokenizers import open_tokenizer, tokenizer_of
-from seeact_offline.records import InputError
+from seeact_offline.records import Box, Candidate, Operation, Step
 from tests.conftest import SHARED_DATA
-from tests.pages import synthetic_rows, write_parquet
+from tests.pages import Stored, picture, synthetic_rows, write_parquet
 
 
 def stats_of(rows: Iterable[Mapping[str, Any]], folder: Path) -> DatasetStats:
@@ -111,83 +114,94 @@ def test_shipped_table_is_the_papers() -> None:
         pytest.skip("the paper's tables are not here: ../shared/data/paper_tables.json does not exist")
     table = json.loads((SHARED_DATA / "paper_tables.json").read_text())["table1"]
     names = table.pop("columns")
-    shipped = {split: dataclasses.asdict(figures) for split, figures in paper_table1().items()}
-    assert shipped == {split: dict(zip(names, values, strict=True)) for split, values in table.items()}
+    assert paper_table1() == {split: dict(zip(names, values, strict=True)) for split, values in table.items()}
 
 
-def test_hugging_face_tokenizer_is_read_from_a_folder(tmp_path: Path) -> None:
-    library = pytest.importorskip("tokenizers")
-    transformers = pytest.importorskip("transformers")
-    vocabulary = library.models.WordLevel({"[UNK]": 0, "a": 1}, unk_token="[UNK]")
-    model = library.Tokenizer(vocabulary)
-    model.pre_tokenizer = library.pre_tokenizers.WhitespaceSplit()
-    transformers.PreTrainedTokenizerFast(tokenizer_object=model, unk_token="[UNK]").save_pretrained(tmp_path)
-    tokenizer = open_tokenizer(f"hf:{tmp_path}")
-    assert tokenizer.count("a b <a>") == 3
-    # the text itself, with the white space between
-    assert [tokenizer.cut("a \n b <a>", n) for n in range(5)] == ["", "a", "a \n b", "a \n b <a>", "a \n b <a>"]
-    assert tokenizer_of(f"hf/{tmp_path}") == f"hf:{tmp_path}"
+# --- likeness ---
+
+PAGE = """<html backend_node_id="1"><a backend_node_id="2"><text backend_node_id="3">Red SHOES</text></a>
+<div backend_node_id="4" role="link" aria_label="Go to cart"/><button backend_node_id="5">Go</button>
+<input backend_node_id="6" type="text" aria_label="Coupon"/></html>"""
+LINK = Candidate("2", "a", Box(0, 0, 100, 20), is_positive=False)
+ROLE_LINK = Candidate("4", "div", Box(-100, 0, 100, 20), is_positive=False)
+BUTTON = Candidate("5", "button", None, is_positive=False)
+FIELD = Candidate("6", "input", Box(1280, 0, 5, 5), is_positive=False)
 
 
-def test_characters_are_cut_as_visualwebarena_does_for_gemini() -> None:
-    tokenizer = open_tokenizer("characters")
-    assert (tokenizer.count("a" * 9), tokenizer.cut("ab" * 9_000, 3_840)) == (3, "ab" * 7_680)
+def right(candidate: Candidate, top: float | None = None) -> Candidate:
+    return replace(candidate, is_positive=True, box=candidate.box if top is None else Box(0, top, 9, 9))
 
 
-@pytest.mark.parametrize(
-    ("model", "is_fetched", "expected"),
-    [
-        ("openai/gpt-4o", True, "tiktoken:o200k_base"),
-        ("openai/gpt-4o", False, "words"),
-        ("openai/google/gpt-4o", True, "tiktoken:o200k_base"),
-        ("openai/gemini-2.5-pro", False, "characters"),
-        ("openai/google/gemini-2.5-pro", True, "characters"),
-        ("openai/Qwen/Qwen2.5-VL-7B-Instruct", True, "words"),
-        ("hf/no-such-folder", True, "words"),
-        ("builtin/lexical", True, "words"),
-        (len, True, "words"),
-    ],
-)
-def test_a_models_tokenizer_is_its_own_where_it_is_at_hand(
-    model: Any, is_fetched: bool, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Encoding:
-        def encode_ordinary(self, text: str) -> bytes:
-            return text.encode()
-
-        def decode(self, tokens: bytes) -> str:
-            return tokens.decode(errors="replace")
-
-    encodings = {"gpt-4o": "o200k_base"}
-    fake = SimpleNamespace(
-        encoding_name_for_model=encodings.__getitem__,
-        list_encoding_names=lambda: ["o200k_base"],
-        get_encoding=lambda name: Encoding(),
+def step(task: str, *candidates: Candidate, op: str = "CLICK", height: int = 0) -> Step:
+    return Step(
+        annotation_id=task,
+        action_uid="u",
+        task=task,
+        history=(),
+        website="w",
+        domain="d",
+        cleaned_html=PAGE,
+        operation=Operation(op),
+        candidates=candidates,
+        screenshot=Stored(picture(1280, height, 0)) if height else None,
     )
-    monkeypatch.setitem(sys.modules, "tiktoken", fake)
-    monkeypatch.setattr(tokenizers, "find_spec", lambda name: object())
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    if is_fetched:
-        (tmp_path / "fb374d419588a4632f3f557e76b4b70aebbca790").touch()
-    open_tokenizer.cache_clear()
-    assert tokenizer_of(model) == expected
-    if expected.startswith("tiktoken"):
-        assert open_tokenizer(expected).cut("aä", 2) == "a\N{REPLACEMENT CHARACTER}"
-    open_tokenizer.cache_clear()
 
 
-@pytest.mark.parametrize(("spec", "package"), [("tiktoken:o200k_base", "tiktoken"), ("hf:some/model", "transformers")])
-def test_missing_package_is_named_with_its_install_line(
-    spec: str, package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(InputError, match=f"needs the package {package}: run .* -m pip install"):
-        open_tokenizer(spec)
+def three_tasks() -> list[Step]:
+    """Tasks of 1, 4 and 10 steps."""
+    shoes, cart, button = "Buy the red shoes", "Put it in my cart, please now", "Go on 12 times"
+    return [
+        # off page: ROLE_LINK ends at the left edge, FIELD begins at the right one
+        step(shoes, right(LINK, top=1001), ROLE_LINK, BUTTON, FIELD, height=3000),
+        # off page: FIELD
+        step(cart, right(ROLE_LINK, top=1000), LINK, BUTTON, FIELD, height=2000),
+        step(cart, right(BUTTON), right(LINK), ROLE_LINK, FIELD),
+        step(cart, op="SELECT"),
+        # off page: FIELD below the picture, and ROLE_LINK
+        step(cart, right(FIELD, top=5000), LINK, ROLE_LINK, BUTTON, op="TYPE", height=1000),
+        step(button, right(LINK), ROLE_LINK, BUTTON, FIELD),
+        *[step(button, right(BUTTON), LINK, ROLE_LINK, FIELD)] * 9,
+    ]
 
 
-@pytest.mark.parametrize("spec", ["", "word", "tiktoken", "tiktoken:", "gpt:4"])
-def test_unknown_tokenizer_is_refused(spec: str) -> None:
-    with pytest.raises(
-        InputError, match=r"^tokenizer: expected words, characters, tiktoken:NAME or hf:DIR_OR_ID, got "
-    ):
-        open_tokenizer(spec)
+def test_each_figure_is_the_one_counted_by_hand() -> None:
+    assert dataset_profile(map(step_figures, three_tasks())) == {
+        "elements_a_page": 14 * 4 / 15,
+        "page_height": 2000,
+        "boxes_off_page": 5 / 9,
+        "tasks_of_1_to_4_actions": 2 / 3,
+        "tasks_of_10_or_more_actions": 1 / 3,
+        "select": 1 / 15,
+        "several_positives": 1 / 15,
+        "no_positive": 1 / 15,
+        "link_targets": 3 / 15,
+        "targets_below_1000_px": 2 / 15,
+        "task_words": (4 + 7 + 4) / 3,
+        "targets_sharing_a_word": 2 / 15,
+    }
+
+
+def test_real_page_has_the_height_and_the_boxes_off_page_of_the_real_column(shared_step: Path) -> None:
+    profile = dataset_profile(map(step_figures, load_steps(shared_step, "cross_domain")))
+    assert (profile["elements_a_page"], profile["page_height"]) == (468, 7412)
+    assert profile["boxes_off_page"] == pytest.approx(LIKENESS["boxes_off_page"].low, abs=0.005)
+
+
+def test_row_without_a_readable_page_or_picture_counts_with_the_rest() -> None:
+    row = replace(step("red", right(LINK, top=1001)), cleaned_html="<a", screenshot=Stored(b"no picture"))
+    profile = dataset_profile([step_figures(row)])
+    assert (profile["elements_a_page"], profile["link_targets"], profile["targets_below_1000_px"]) == (1, 1, 1)
+    assert (profile["page_height"], profile["boxes_off_page"], profile["targets_sharing_a_word"]) == (None, None, 0)
+
+
+def test_no_picture_is_decoded_for_a_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Image.Image) -> None:
+        raise AssertionError("decoded")
+
+    rows = three_tasks()
+    monkeypatch.setattr("PIL.ImageFile.ImageFile.load", refuse)
+    assert dataset_profile(map(step_figures, rows))["page_height"] == 2000
+
+
+def test_empty_data_set_has_no_likeness() -> None:
+    assert set(dataset_profile([]).values()) == {None}

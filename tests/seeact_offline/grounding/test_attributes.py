@@ -208,13 +208,13 @@ def test_what_keeps_a_target_out_of_reach_is_noted(body, reachable, note) -> Non
     prepared = prepare(body, 2)
     grounded = asyncio.run(grounding().ground(prepared, Ideal()))
     assert (grounding().reaches(prepared), grounded.decision.element_id == "1") == (reachable, reachable)
-    assert [name for name, _ in grounded.notes if name.startswith("target")] == [note] * (note is not None)
+    assert [name for name in grounded.notes if name.startswith("target")] == [note] * (note is not None)
 
 
 def test_a_step_without_a_target_is_out_of_reach_without_a_reason() -> None:
     prepared = prepare(TWO, 3, [])
     grounded = asyncio.run(grounding().ground(prepared, Ideal()))
-    assert (grounding().reaches(prepared), grounded.decision.element_id, grounded.notes) == (False, None, ())
+    assert (grounding().reaches(prepared), grounded.decision.element_id, grounded.notes) == (False, None, {})
 
 
 def test_the_question_gives_no_hint_of_the_target() -> None:

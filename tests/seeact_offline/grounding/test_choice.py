@@ -123,7 +123,7 @@ def test_a_group_is_left_out_only_where_its_part_of_the_page_is_empty(
     model = InTurn2(*[final("B")] * len(asked))
     grounded = asyncio.run(ChoiceGrounding(open_pack("seeact", "choice"), size).ground(prepared, model))
     assert [len(group.offered) for group in grounded.groups if not group.is_final_round] == asked
-    assert {name: n for name, n in grounded.notes if name != "tie_at_group_cut"} == notes
+    assert {name: n for name, n in grounded.notes.items() if name != "tie_at_group_cut"} == notes
 
 
 def test_a_step_of_which_every_group_lies_far_off_the_page_is_a_fault_of_its_row() -> None:

@@ -441,7 +441,7 @@ def test_the_corrected_elimination_says_where_the_released_one_would_have_ended_
     assert picks.decision.element_id is not None
     assert dict(picks.notes) == {"elimination_rules_part": 1}
     drops = ground(ranked(step, page, ids), Scripted("Answer: A.", "Answer: A."), rule="corrected")
-    assert drops.notes == ()
+    assert drops.notes == {}
 
 
 def test_a_step_whose_target_is_not_ranked_is_not_asked_unless_all_are(step: Step, page: Page) -> None:

@@ -66,4 +66,4 @@ def test_without_a_picture_the_page_around_all_candidates_is_shown(prepared: Pre
 
 def test_a_page_beyond_the_limit_is_made_smaller_and_counted(prepared: PreparedStep) -> None:
     grounded = asyncio.run(grounding(QuestionOptions(max_side=100)).ground(prepared, Scripted("Click it.")))
-    assert grounded.notes == (("picture_resized", 1),)
+    assert grounded.notes == {"picture_resized": 1}

@@ -9,7 +9,7 @@ from typing import Any
 
 from seeact_offline.importers import IMPORTERS, read
 from seeact_offline.importers.importer import ImportedAnswers, Source
-from seeact_offline.records import Operation, Prediction, StepKey, Truth
+from seeact_offline.records import Prediction, Truth
 
 
 def write_lines(path: Path, rows: Iterable[Any]) -> Path:
@@ -24,8 +24,8 @@ def read_as(name: str, **paths: Path) -> ImportedAnswers:
 
 def said(found: ImportedAnswers, step: str, **truth: Any) -> Prediction:
     """What the file says of the step `A_B`."""
-    given = {"operation": Operation("CLICK"), "positives": frozenset({"7"})} | truth
-    return found.answers[step](Truth(key=StepKey(*step.split("_")), **given))
+    given = {"op": "CLICK", "value": "", "positives": frozenset({"7"})} | truth
+    return found.answers[step](Truth(*step.split("_"), **given))
 
 
 def problems(found: ImportedAnswers) -> list[str]:

@@ -24,8 +24,7 @@ from seeact_offline.recorder.sample_building import site_tasks
 from seeact_offline.records import Completion, InputError, Message, Request, Usage
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.prepare import prepare
-from seeact_offline.runs.ranking import live_scores
-from seeact_offline.runs.strategy_opening import open_strategy
+from seeact_offline.runs.strategy_opening import live_scores, open_strategy
 from tests.chat_server import Answer, ChatServer
 from tests.scripted import Scripted
 from tests.seeact_offline.conftest import Cli

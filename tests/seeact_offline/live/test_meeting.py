@@ -21,7 +21,7 @@ from seeact_offline.recorder.origins import Origin, served
 from seeact_offline.recorder.script import TaskScript
 from seeact_offline.runs.ask import run_coroutine
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.ranking import live_scores
+from seeact_offline.runs.strategy_opening import live_scores
 from tests.scripted import Scripted, final
 from tests.seeact_offline.live.sites import REAL_BROWSER, write_site
 

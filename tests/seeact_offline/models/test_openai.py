@@ -6,11 +6,12 @@ import asyncio
 import base64
 import json
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from seeact_offline.models import ModelOptions, Price, open_model
 from seeact_offline.models.failures import DETAIL_CHARS

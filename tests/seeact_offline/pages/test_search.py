@@ -14,9 +14,8 @@ from lxml import etree
 
 from seeact_offline.dataset import load_steps
 from seeact_offline.pages.dom import Page
-from seeact_offline.pages.element_types import asked_type, element_type
 from seeact_offline.pages.search import TIERS, PageSearch, descriptions
-from seeact_offline.pages.wording import collapsed, normalised
+from seeact_offline.pages.wording import asked_type, collapsed, element_type, normalised
 from tests.examples import often
 from tests.reference import searching as reference
 from tests.seeact_offline.pages.attribute_cases import CASES, Case, search_says
@@ -320,7 +319,7 @@ def test_labels_and_icons_of_a_huge_page_are_found_in_time_linear_in_it(body) ->
 def test_a_text_that_leads_to_the_target_alone_goes_first() -> None:
     body = "<a #|1| title=|Second page|><text>Next</text></a><a #|2|><text>Next</text></a>"
     best = descriptions(search(body), ["1"])[0]
-    assert (best.type, best.text, best.reaches, best.found.ids) == ("LINK", "Second page", True, ("1",))
+    assert (best.type, best.text, best.reaches, best.result.ids) == ("LINK", "Second page", True, ("1",))
 
 
 def test_a_target_among_others_is_reached_up_to_the_limit() -> None:
@@ -339,7 +338,7 @@ def test_a_target_without_words_has_no_description() -> None:
 
 def test_any_of_several_targets_will_do() -> None:
     body = "<button #|1|><svg #|2| title=|Close|/></button>"
-    assert descriptions(search(body), ["2", "1"])[0].found.ids == ("1",)
+    assert descriptions(search(body), ["2", "1"])[0].result.ids == ("1",)
 
 
 # --- against the slow search ---

@@ -7,8 +7,15 @@ import io
 import pytest
 from PIL import Image
 
-from seeact_offline.ranking.chart import ENDINGS, curve_picture, draw_curve, draw_curves
-from seeact_offline.ranking.recall import CurvePoint, curve_csv, read_curve
+from seeact_offline.ranking.recall import (
+    ENDINGS,
+    CurvePoint,
+    curve_csv,
+    curve_picture,
+    draw_curve,
+    draw_curves,
+    read_curve,
+)
 
 POINTS = [CurvePoint(k, k / 125, k / 100, k / 160) for k in range(1, 101)]
 TITLE = "bm25 on cross_task"

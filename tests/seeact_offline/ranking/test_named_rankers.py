@@ -13,10 +13,10 @@ import pytest
 
 import seeact_offline as so
 from seeact_offline.ranking import LiveScores, ScoreRow, open_ranker, parts_of, read_scores, write_scores
-from seeact_offline.ranking.named_rankers import FileRanker, FusedRanker
+from seeact_offline.ranking.rankers import FileRanker, FusedRanker, StepRanker, TextRanker
+from seeact_offline.ranking.stage import RankConfig
 from seeact_offline.records import Candidate, InputError, Operation, RowError, ScoreFileError, Step, StepKey
 from seeact_offline.results.estimate import dry_run
-from seeact_offline.runs.ranking import RankConfig
 from tests.hub_server import HubServer
 from tests.lazily import safetensors_torch, torch
 from tests.pages import synthetic_rows, write_parquet
@@ -32,7 +32,7 @@ def step() -> Step:
     return replace(made, cleaned_html=PAGE)
 
 
-class Fixed:
+class Titles:
     """Gives each title a score."""
 
     def __init__(self, name: str, **scores: float) -> None:
@@ -43,7 +43,11 @@ class Fixed:
         return np.array([next(s for title, s in self.scores.items() if title in text) for text in targets], dtype=float)
 
 
-def ranked(*parts: object) -> list[str]:
+def titles(name: str, **scores: float) -> TextRanker:
+    return TextRanker(Titles(name, **scores))
+
+
+def ranked(*parts: StepRanker) -> list[str]:
     return list(LiveScores(FusedRanker("a+b", parts)).of(step()))
 
 
@@ -65,18 +69,18 @@ def score_file(path: Path, *scores: tuple[str, float], key: StepKey = KEY) -> Pa
 def test_a_fusion_ranks_by_the_ranks_of_its_parts(
     first: dict[str, float], second: dict[str, float], expected: str
 ) -> None:
-    assert "".join(ranked(Fixed("a", **first), Fixed("b", **second))) == expected
+    assert "".join(ranked(titles("a", **first), titles("b", **second))) == expected
 
 
 def test_a_score_file_is_a_part_like_any_other(tmp_path: Path) -> None:
     file = FileRanker(score_file(tmp_path / "s.parquet", ("3", 9.0), ("1", 5.0), ("2", 1.0)))
-    assert ranked(file, Fixed("b", one=1, two=2, six=3)) == ["3", "1", "2"]
+    assert ranked(file, titles("b", one=1, two=2, six=3)) == ["3", "1", "2"]
 
 
 def test_a_step_that_a_part_lacks_is_a_named_failure(tmp_path: Path) -> None:
     file = FileRanker(score_file(tmp_path / "s.parquet", ("3", 9.0), key=StepKey("task", "other")))
     with pytest.raises(RowError, match="no_scores"):
-        ranked(Fixed("b", one=1, two=2, six=3), file)
+        ranked(titles("b", one=1, two=2, six=3), file)
 
 
 def test_what_a_fusion_depends_on_are_its_parts(tmp_path: Path) -> None:

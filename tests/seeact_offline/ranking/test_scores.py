@@ -31,7 +31,8 @@ from seeact_offline.ranking import (
     write_official,
     write_scores,
 )
-from seeact_offline.ranking.pipeline import CountedScores, StepRanking
+from seeact_offline.ranking.pipeline import StepRanking
+from seeact_offline.ranking.rankers import CheckpointRanker, TextRanker
 from seeact_offline.ranking.recall import CUT, StepRank, curve, curve_csv, reciprocal_rank, step_rank, summary
 from seeact_offline.records import Candidate, InputError, Operation, ScoreFileError, Step, StepError, StepKey
 
@@ -202,7 +203,6 @@ class LengthRanker:
     """Longer targets score higher."""
 
     name = "length"
-    digest = "length-1"
 
     def __init__(self) -> None:
         self.calls = 0
@@ -220,7 +220,7 @@ def on_page(html: str = PAGE) -> Step:
 
 
 def test_equal_scores_of_our_own_rank_in_document_order() -> None:
-    ranked = top_k(on_page(), LiveScores(LengthRanker()), 3)
+    ranked = top_k(on_page(), LiveScores(TextRanker(LengthRanker())), 3)
     assert [c.backend_node_id for c in ranked] == ["2", "1", "3"]
 
 
@@ -229,14 +229,15 @@ def test_a_ranker_that_gives_no_number_stops_the_run(value: float) -> None:
     ranker = LengthRanker()
     ranker.score = lambda query, texts: np.full(len(texts), value)
     with pytest.raises(InputError, match=r"^ranker: expected finite scores"):
-        LiveScores(ranker).of(on_page())
+        LiveScores(TextRanker(ranker)).of(on_page())
 
 
-class RefusingRanker(LengthRanker):
+class RefusingCheckpoint:
     """Its model fails, or its tokenizer does."""
 
+    name, digest, dtype, truncated = "broken", "broken-1", "float32", 0
+
     def __init__(self, part: str) -> None:
-        super().__init__()
         self.part = part
 
     def encode(self, pairs: object) -> object:
@@ -250,12 +251,12 @@ class RefusingRanker(LengthRanker):
 
 def test_a_step_whose_texts_are_refused_is_a_named_failure() -> None:
     with pytest.raises(StepError, match="unrankable: query: expected"):
-        LiveScores(RefusingRanker("encode")).of(on_page())
+        LiveScores(CheckpointRanker(RefusingCheckpoint("encode"))).of(on_page())
 
 
 def test_a_model_that_fails_stops_the_run() -> None:
-    with pytest.raises(InputError, match=r"^ranker: expected scores from length, got model: broken"):
-        LiveScores(RefusingRanker("predict")).of(on_page())
+    with pytest.raises(InputError, match=r"^ranker: expected scores from broken, got model: broken"):
+        LiveScores(CheckpointRanker(RefusingCheckpoint("predict"))).of(on_page())
 
 
 @pytest.mark.parametrize("name", ["oracle", "/no/such/folder", "a/b/c", "./none"])
@@ -294,7 +295,7 @@ def test_a_tie_counts_across_the_cut_alone(best: int, tied: bool) -> None:
     """`best` texts score higher than the rest, and the last of them as high as the next."""
     values = [1.0] * (best - 1) + [0.5, 0.5] + [0.1 - place / 1000 for place in range(9)]
     scores = {str(place): (value, place) for place, value in enumerate(values)}
-    assert step_rank(StepRanking(step("0").truth, CountedScores(scores, 0))).is_tied == tied
+    assert step_rank(StepRanking(step("0").truth, scores)).is_tied == tied
 
 
 RANKS = [rank_of("a", 0), rank_of("a", 4), rank_of("a", None, False), rank_of("b", 60)]

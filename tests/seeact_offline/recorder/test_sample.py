@@ -6,16 +6,15 @@ import itertools
 import json
 import shutil
 from collections import Counter, defaultdict
-from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from seeact_offline.dataset import SPLITS, load_steps, open_split
-from seeact_offline.dataset.lint import Duplicates, lint_task
-from seeact_offline.dataset.profile import dataset_profile, step_figures
+from seeact_offline.dataset.lint import lint_split
 from seeact_offline.dataset.recorded import RECORDED_COLUMNS, Check
+from seeact_offline.dataset.summary import dataset_profile, step_figures
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.recorder.browser import NAMES
 from seeact_offline.recorder.sample_building import INCOMPLETE, ORIGIN, site_names
@@ -111,7 +110,7 @@ def test_every_task_passes_its_check_at_its_end_and_never_before(splits) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize("split", TESTS)
 def test_profile_is_within_its_bounds(splits, split: str) -> None:
-    profile = asdict(dataset_profile(map(step_figures, splits[split])))
+    profile = dataset_profile(map(step_figures, splits[split]))
     assert profile.keys() == PROFILE.keys()
     assert {name: profile[name] for name, (low, high) in PROFILE.items() if not low <= profile[name] <= high} == {}
 
@@ -139,14 +138,8 @@ def test_what_was_typed_is_on_a_later_page(splits) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("split", [pytest.param("train", marks=pytest.mark.nightly), *TESTS])
-def test_lint_finds_what_is_meant_and_nothing_else(splits, split: str) -> None:
-    positions = open_split("sample", split).row_positions
-    duplicates = Duplicates()
-    found = Counter()
-    for _, steps in itertools.groupby(splits[split], key=lambda step: step.annotation_id):
-        for step, faults in lint_task(list(steps), positions):
-            twin = duplicates.fault(step)
-            found.update(fault.name for fault in [*faults, *([twin] if twin else [])])
+def test_lint_finds_what_is_meant_and_nothing_else(split: str) -> None:
+    found = Counter(fault.name for _, faults in lint_split(open_split("sample", split)) for fault in faults)
     meant = {"no_positive", "box_off_page", "box_beyond_image"} | ({"no_screenshot"} if split in INCOMPLETE else set())
     # a sign-in page of train is nearly empty
     assert found.keys() - {"blank_screenshot"} == meant

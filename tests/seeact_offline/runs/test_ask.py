@@ -20,6 +20,7 @@ from seeact_offline.grounding.oracle import OracleGrounding, PersonAnswer
 from seeact_offline.grounding.strategies import STRATEGIES, open_pack
 from seeact_offline.models.builtin import open_builtin
 from seeact_offline.ranking import LiveScores
+from seeact_offline.ranking.rankers import TextRanker
 from seeact_offline.records import CallError, Completion, Model, Request, RowError, Step, Summary, Usage
 from seeact_offline.runs.ask import StepAnswer, ask_step
 from seeact_offline.runs.config import EvalConfig
@@ -86,7 +87,7 @@ def grounding(name: str) -> Grounding:
 def summary(name: str, model: Model) -> tuple[list[StepAnswer], Summary]:
     async def ask_all() -> list[StepAnswer]:
         ours = grounding(name)
-        scores = LiveScores(ByLength()) if ours.needs_ranking else None
+        scores = LiveScores(TextRanker(ByLength())) if ours.needs_ranking else None
         return [await ask_step(step, scores, model, grounding=ours, top_k=K) for step in steps()]
 
     found = asyncio.run(ask_all())

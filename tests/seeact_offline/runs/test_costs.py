@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import seeact_offline as so
 from seeact_offline.cli import main
@@ -280,7 +280,7 @@ def test_a_ray_worker_has_paid_for_what_came_of_no_other_run() -> None:
         "of another run": CallRecord(0, asked="3", from_store="2026-01-01", usage=Usage(1, cost_usd=0.1)),
     }
     calls = tuple(Call(0, turn, record) for turn, record in enumerate(records.values(), 1))
-    found = Prediction(key, (), None, "", "", ran=True, usage=usage, calls=calls)
+    found = Prediction(*key, None, "", "", ran=True, usage=usage, calls=calls)
     assert paid_cost(found, {"4"}) == pytest.approx(0.3)
     # a step that failed has paid too
     assert paid_cost(replace(found, ran=False, calls=()), {"4"}) == 0.5

@@ -466,7 +466,7 @@ def test_a_text_that_an_option_cannot_be_is_refused_by_name() -> None:
 
 
 def test_rank_leaves_a_score_file_that_evaluate_reads(sample: Sample, tmp_path: Path) -> None:
-    from seeact_offline.runs.ranking import RankConfig
+    from seeact_offline.ranking.stage import RankConfig
 
     ranking = so.rank(RankConfig(dataset=sample.dataset, ranker="bm25"), tmp_path / "scores.parquet")
     assert 0 <= ranking.results["recall_at_k"]["5"] <= 1

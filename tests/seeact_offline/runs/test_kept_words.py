@@ -9,7 +9,7 @@ import pytest
 import seeact_offline as so
 from seeact_offline.cli import main
 from seeact_offline.dataset import load_steps
-from seeact_offline.records import Operation, Step, StepKey, Truth
+from seeact_offline.records import Step, Truth
 from seeact_offline.runs.folder import RunFolder, read_target, target_line
 from seeact_offline.runs.run import Run
 from tests.pages import synthetic_rows, write_parquet
@@ -65,7 +65,7 @@ def test_scoring_again_loses_nothing(run: Run) -> None:
 
 def test_a_target_from_before_is_read() -> None:
     truth = Truth(
-        StepKey("a", "b"), Operation("CLICK"), frozenset("1"), task="t", index=2, split="train", element_text="x"
+        "a", "b", op="CLICK", value="", positives=frozenset("1"), task="t", index=2, split="train", element_text="x"
     )
     assert read_target(target_line(truth)) == truth
     old = '{"annotation_id": "a", "action_uid": "b", "op": "CLICK", "value": "", "positives": ["1"]}'

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from seeact_offline.dataset import load_steps
 from seeact_offline.files.formats import FormatError
 from seeact_offline.pages.dom import Page
-from seeact_offline.records import Box, InputError, Operation, RowError, StepKey, Truth
+from seeact_offline.records import Box, InputError, RowError, Truth
 from seeact_offline.runs.folder import RunFolder, read_target, target_line
 from seeact_offline.runs.prepare import target_of
 
@@ -20,8 +20,11 @@ texts = st.text(max_size=8)
 ids = st.frozensets(texts, max_size=3)
 truths = st.builds(
     Truth,
-    key=st.builds(StepKey, texts, texts),
-    operation=st.builds(Operation, texts, texts, texts),
+    annotation_id=texts,
+    action_uid=texts,
+    op=texts,
+    value=texts,
+    original_op=texts,
     positives=ids,
     boxes=st.lists(st.builds(Box, *[st.floats(0, 5000)] * 4), max_size=2).map(tuple),
     website=texts,

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seeact_offline.records import Operation, Prediction, StepKey, Truth, Usage
+from seeact_offline.records import Prediction, Truth, Usage
 from seeact_offline.runs.folder import Manifest, RunFolder
 from seeact_offline.scoring.protocols import PROTOCOLS
 from seeact_offline.scoring.results import price_of_batching, shuffle_spread
 
-TRUTHS = [Truth(StepKey("t", f"s{i}"), Operation("CLICK"), frozenset({"1"})) for i in range(4)]
+TRUTHS = [Truth("t", f"s{i}", op="CLICK", value="", positives=frozenset({"1"})) for i in range(4)]
 
 
 def prediction(truth: Truth, element: str | None = "1") -> Prediction:
-    return Prediction(truth.key, (), element, "CLICK", "", ranked=("1", "2"))
+    return Prediction(*truth.key, element, "CLICK", "", ranked=("1", "2"))
 
 
 def write_repeat(run: Path, number: int, elements: list[str]) -> None:
@@ -67,11 +67,7 @@ COSTS = st.tuples(*[st.integers(1, 10_000)] * 4)
 def test_prices_are_means_over_the_steps_that_shared(costs: list[tuple[int, int, int, int]]) -> None:
     names = ("calls_if_per_group", "estimated_prompt_tokens", "estimated_prompt_tokens_if_per_group")
     shared = [
-        Prediction(
-            StepKey("t", str(i)), (), None, "", "",
-            usage=Usage(calls),
-            notes=(("shared_turn1", 1), *zip(names, rest, strict=True)),
-        )
+        Prediction("t", str(i), None, "", "", usage=Usage(calls), notes={"shared_turn1": 1, **dict(zip(names, rest, strict=True))})
         for i, (calls, *rest) in enumerate(costs)
     ]  # fmt: skip
     price = price_of_batching([*shared, prediction(TRUTHS[0])])
@@ -83,8 +79,8 @@ def test_prices_are_means_over_the_steps_that_shared(costs: list[tuple[int, int,
 
 
 def test_tokens_are_not_known_when_one_step_has_none() -> None:
-    notes = (("calls_if_per_group", 6), ("shared_turn1", 1))
-    price = price_of_batching([Prediction(StepKey("t", "s"), (), None, "", "", usage=Usage(4), notes=notes)])
+    notes = {"calls_if_per_group": 6, "shared_turn1": 1}
+    price = price_of_batching([Prediction("t", "s", None, "", "", usage=Usage(4), notes=notes)])
     assert price is not None
     assert price["shared-turn1"] == {"calls": 4, "estimated_prompt_tokens": None}
     assert price["per-group"] == {"calls": 6, "estimated_prompt_tokens": None}

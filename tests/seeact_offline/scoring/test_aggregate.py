@@ -106,7 +106,7 @@ def test_recall_keeps_steps_without_a_positive_in_the_denominator() -> None:
 
 
 def test_recall_beyond_what_was_ranked_is_not_known() -> None:
-    summary = summary_of([score("a", "1")], [Prediction(StepKey("a", "1"), (), None, "", "")], top_k=10)
+    summary = summary_of([score("a", "1")], [Prediction("a", "1", None, "", "")], top_k=10)
     assert (summary.recall_at_k["10"], summary.recall_at_k["20"]) == (1.0, None)
 
 
@@ -116,7 +116,7 @@ def test_steps_of_a_task_cluster_wherever_they_stand() -> None:
 
 
 def test_usage_adds_up() -> None:
-    predictions = [Prediction(StepKey("a", str(i)), (), None, "", "", usage=Usage(2, 10, 3, 1, 0.5)) for i in range(2)]
+    predictions = [Prediction("a", str(i), None, "", "", usage=Usage(2, 10, 3, 1, 0.5)) for i in range(2)]
     assert summary_of([score("a", "0"), score("a", "1")], predictions, 50).usage == Usage(4, 20, 6, 2, 1.0)
 
 
@@ -130,7 +130,7 @@ def test_a_run_without_steps_is_all_zero() -> None:
 
 
 def said(step: str, **more) -> Prediction:
-    return Prediction(StepKey("a", step), (), None, "", "", **more)
+    return Prediction("a", step, None, "", "", **more)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_what_no_step_says_is_not_known() -> None:
 
 
 def test_notes_add_up_by_name() -> None:
-    notes = [(("box_not_drawn", 2),), (("box_not_drawn", 1), ("picture_resized", 1)), ()]
+    notes = [{"box_not_drawn": 2}, {"box_not_drawn": 1, "picture_resized": 1}, {}]
     predictions = [said(str(i), notes=one) for i, one in enumerate(notes)]
     summary = summary_of([score("a", str(i)) for i in range(3)], predictions, 50)
     assert summary.notes == {"box_not_drawn": 3, "picture_resized": 1}

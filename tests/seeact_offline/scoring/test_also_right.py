@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import seeact_offline as so
 from seeact_offline.cli import main
-from seeact_offline.records import Box, InputError, Operation, OtherAnswer, Prediction, StepKey, Truth
+from seeact_offline.records import Box, InputError, OtherAnswer, Prediction, Truth
 from seeact_offline.results.recompute import rescore
 from seeact_offline.results.verifying import verify
 from seeact_offline.runs.folder import read_target, target_line
 from seeact_offline.runs.run import Run
 from seeact_offline.scoring.also_right import read_also_right, second_figure
-from seeact_offline.scoring.answers import Answers
+from seeact_offline.scoring.labelled_predictions import LabelledPredictions
 from seeact_offline.scoring.protocols import find_protocol
 from tests.pages import synthetic_rows, write_jsonl
 from tests.seeact_offline.conftest import read_lines
@@ -26,11 +26,11 @@ SEEACT = find_protocol("seeact", grounded=True)
 
 
 def said(number: int, element: str | None, op: str = "CLICK", value: str = "", **more: Any) -> Prediction:
-    return Prediction(StepKey(f"t{number}", "s"), (), element, op, value, **more)
+    return Prediction(f"t{number}", "s", element, op, value, **more)
 
 
 def truth(number: int, *others: OtherAnswer, op: str = "CLICK", value: str = "") -> Truth:
-    return Truth(StepKey(f"t{number}", "s"), Operation(op, value), frozenset({"1"}), target="1", also_right=others)
+    return Truth(f"t{number}", "s", op=op, value=value, positives=frozenset({"1"}), target="1", also_right=others)
 
 
 @pytest.mark.parametrize(
@@ -53,12 +53,12 @@ def test_the_best_of_the_right_answers_counts(
     answer: Prediction, others: tuple[OtherAnswer, ...], earned: tuple[int, int, int]
 ) -> None:
     # another step, so that one has another answer in each case
-    answers = Answers([answer, said(1, "1")], [truth(0, *others), truth(1, OtherAnswer(("9",)))])
+    answers = LabelledPredictions([answer, said(1, "1")], [truth(0, *others), truth(1, OtherAnswer(("9",)))])
     found = second_figure(answers, SEEACT, 0)
     figures = (found.element_accuracy, found.operation_f1, found.step_success_rate)
     assert tuple(2 * figure.macro - 1 for figure in figures) == earned
     assert found.n_steps == 1 + bool(others)
-    before = answers.scored(SEEACT).success[0]
+    before = answers.credits(SEEACT).success[0]
     assert found.n_gained == earned[2] - before
 
 
@@ -66,12 +66,12 @@ def test_a_place_is_right_in_the_box_of_another_element() -> None:
     others = OtherAnswer(("2",), boxes=(Box(100, 100, 20, 20),))
     right = replace(truth(0, others), boxes=(Box(0, 0, 10, 10),))
     protocol = find_protocol("uground", grounded=True)
-    answers = Answers([said(0, None, point=(110.0, 105.0))], [right])
+    answers = LabelledPredictions([said(0, None, point=(110.0, 105.0))], [right])
     assert second_figure(answers, protocol, 0).element_accuracy.macro == 1.0
 
 
 def test_steps_without_other_answers_have_no_second_figure() -> None:
-    assert second_figure(Answers([said(0, "2")], [truth(0)]), SEEACT, 0) is None
+    assert second_figure(LabelledPredictions([said(0, "2")], [truth(0)]), SEEACT, 0) is None
 
 
 # --- the file ---
@@ -86,7 +86,7 @@ def test_a_file_is_read_with_its_answers(tmp_path: Path) -> None:
     }
     (tmp_path / "also.jsonl").write_text(json.dumps(line) + "\n")
     (found,) = read_also_right(tmp_path / "also.jsonl").values()
-    assert [one.answer for one in found.also_right] == [OtherAnswer(("2",)), OtherAnswer(op="TYPE", value="x")]
+    assert [*found.also_right] == [OtherAnswer(("2",)), OtherAnswer(op="TYPE", value="x")]
     assert json.loads(found.line) == line
 
 

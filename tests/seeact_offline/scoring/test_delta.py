@@ -9,8 +9,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
-from seeact_offline.records import Box, Operation, Prediction, Reply, ShownPicture, StepKey, Truth
+from seeact_offline.records import Box, Prediction, Reply, ShownPicture, StepKey, Truth
 from seeact_offline.scoring import rules
 from seeact_offline.scoring.delta import delta, delta_tables
 from seeact_offline.scoring.metrics import METRICS
@@ -29,16 +30,16 @@ def key(task: str, step: int) -> StepKey:
 
 # Task a: a CLICK answered with a value, and one with no pick. Task b: a TYPE all right, and one whose target was not ranked.
 TRUTHS = [
-    Truth(key("a", 0), Operation("CLICK"), frozenset({"1"}), target="1"),
-    Truth(key("a", 1), Operation("CLICK"), frozenset({"1"}), target="1"),
-    Truth(key("b", 0), Operation("TYPE", "x"), frozenset({"1"}), target="1"),
-    Truth(key("b", 1), Operation("TYPE", "x"), frozenset({"1"}), target="1"),
+    Truth(*key("a", 0), op="CLICK", value="", positives=frozenset({"1"}), target="1"),
+    Truth(*key("a", 1), op="CLICK", value="", positives=frozenset({"1"}), target="1"),
+    Truth(*key("b", 0), op="TYPE", value="x", positives=frozenset({"1"}), target="1"),
+    Truth(*key("b", 1), op="TYPE", value="x", positives=frozenset({"1"}), target="1"),
 ]
 PREDICTIONS = [
-    Prediction(key("a", 0), (), "1", "CLICK", "Menu", ("1",)),
-    Prediction(key("a", 1), (), None, "CLICK", "", ("1",)),
-    Prediction(key("b", 0), (), "1", "TYPE", "x", ("1",)),
-    Prediction(key("b", 1), (), "7", "TYPE", "x", ("7",)),
+    Prediction(*key("a", 0), "1", "CLICK", "Menu", ranked=("1",)),
+    Prediction(*key("a", 1), None, "CLICK", "", ranked=("1",)),
+    Prediction(*key("b", 0), "1", "TYPE", "x", ranked=("1",)),
+    Prediction(*key("b", 1), "7", "TYPE", "x", ranked=("7",)),
 ]
 
 
@@ -51,15 +52,15 @@ def test_places_on_a_part_of_the_page_are_also_read_without_its_corner() -> None
     def pointing(step: int, top: int, y: float) -> Prediction:
         shown = ShownPicture((0, top, 1280, top + 1000), (1280, 1000), (1280, 1000))
         group = Reply(0, (), ("",), "1", "CLICK", "", shown=shown)
-        return Prediction(key("a", step), (group,), "1", "CLICK", "", point=(5.0, y))
+        return Prediction(*key("a", step), "1", "CLICK", "", groups=(group,), point=(5.0, y))
 
     truths = [
-        replace(TRUTHS[0], key=key("a", step), boxes=(Box(0, 1000, 10, 10),), picture_size=(1280, 5000))
+        structs.replace(TRUTHS[0], **key("a", step)._asdict(), boxes=(Box(0, 1000, 10, 10),), picture_size=(1280, 5000))
         for step in range(5)
     ]
     # lost, won, the same in the first block, no hit either way, no point
     predictions = [pointing(0, 800, 1005), pointing(1, 800, 1805), pointing(2, 0, 1005), pointing(3, 1600, 1700)]
-    predictions.append(replace(pointing(4, 800, 0), point=None))
+    predictions.append(structs.replace(pointing(4, 800, 0), point=None))
     found = delta(predictions, truths, [SEEACT, MINDACT])
     assert found["no_offset"] == {"of": 4, "lost": 1, "won": 1}
     assert "1 hits lost, 1 won." in delta_tables(found)[0].markdown()
@@ -102,7 +103,7 @@ def test_rules_are_exchanged_in_the_order_of_the_record_and_only_those_that_diff
 
 
 def test_a_rule_of_averaging_moves_figures_and_no_steps() -> None:
-    long = [replace(truth, n_actions=4 if truth.key.annotation_id == "a" else 2) for truth in TRUTHS]
+    long = [structs.replace(truth, n_actions=4 if truth.key.annotation_id == "a" else 2) for truth in TRUTHS]
     padded = replace(SEEACT, name="padded", length=rules.actions_of_the_task)
     (only,) = delta(PREDICTIONS, long, [SEEACT, padded])["paths"]
     (one,) = only["rules"]
@@ -119,7 +120,7 @@ def test_a_step_that_is_left_out_is_moved() -> None:
 
 
 def test_a_page_without_target_is_left_out_for_that_and_not_for_its_missing_box() -> None:
-    bare = [replace(truth, positives=frozenset(), target=None) for truth in TRUTHS]
+    bare = [structs.replace(truth, positives=frozenset(), target=None) for truth in TRUTHS]
     (only,) = delta(PREDICTIONS, bare, [SEEACT, SEECLICK])["paths"]
     steps = {one["rule"]: one["steps"] for one in only["rules"]}
     assert (steps["no_box"], steps["no_positive"]) == (0, 4)
@@ -178,7 +179,7 @@ def test_the_tables_show_the_rules_that_move_something_and_name_the_others() -> 
 
 
 def test_the_figures_say_which_average_is_quoted() -> None:
-    pictured = [replace(truth, picture_size=(10, 10), boxes=((0, 0, 5, 5),)) for truth in TRUTHS]
+    pictured = [structs.replace(truth, picture_size=(10, 10), boxes=((0, 0, 5, 5),)) for truth in TRUTHS]
     (table, *_) = delta_tables(delta(PREDICTIONS, pictured, [SEECLICK, SYNAPSE]))
     # the element of a0 and b0 is right; the operations of TYPE all are, and that of the CLICK that names a place
     assert table.rows[0] == ["seeclick", "50.00 micro", "75.00 macro", "50.00 micro", None]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import seeact_offline as so
 from seeact_offline.records import InputError, Prediction, Reply, StepKey, StepScore
@@ -23,7 +23,7 @@ from seeact_offline.scoring.waterfall import HUMAN_CAUSES, LEFT_OUT, NO_ROW
 from tests.pages import synthetic_rows, write_parquet
 
 KEY = StepKey("task", "step")
-SAID = Prediction(KEY, (Reply(0, ("1", "2"), ("I would click.", "A"), "1", "CLICK", ""),), "1", "CLICK", "")
+SAID = Prediction(*KEY, "1", "CLICK", "", groups=(Reply(0, ("1", "2"), ("I would click.", "A"), "1", "CLICK", ""),))
 JUDGED = AnswerId(KEY, answer_digest(SAID))
 
 

@@ -6,12 +6,13 @@ from dataclasses import replace
 from random import Random
 
 import pytest
+from msgspec import structs
 
-from seeact_offline.records import EMPTY_VALUE, Box, Operation, Prediction, StepKey, Truth
+from seeact_offline.records import EMPTY_VALUE, Box, Prediction, Truth
 from seeact_offline.scoring.delta import delta
 from seeact_offline.scoring.protocols import PROTOCOLS, UGROUND
 from seeact_offline.scoring.report import report
-from seeact_offline.scoring.results import assemble
+from seeact_offline.scoring.results import ScoringInput, assemble
 from seeact_offline.scoring.rules import rows_of_the_task
 from seeact_offline.scoring.step_scores import score_step, summarise
 from tests.examples import often
@@ -33,11 +34,11 @@ def right(op: str = "TYPE", value: str = "New York", task: str = "t", **more) ->
         "picture_size": PICTURE,
         "kin": {"clicks_positive": frozenset({"8", "9"}), "clicks_target": frozenset({"8"})},
     }
-    return Truth(StepKey(task, "s"), Operation(op, value, more.pop("original_op", "")), **(given | more))
+    return Truth(task, "s", op=op, value=value, original_op=more.pop("original_op", ""), **given | more)
 
 
 def said(element: str | None = "1", op: str = "TYPE", value: str = "New York", ranked=("7", "1"), **more) -> Prediction:
-    return Prediction(StepKey("t", "s"), (), element, op, value, ranked, **more)
+    return Prediction("t", "s", element, op, value, ranked=ranked, **more)
 
 
 def earned(name: str, prediction: Prediction, truth: Truth) -> tuple[float | None, float | None, float | None]:
@@ -409,7 +410,7 @@ def test_a_step_without_an_element_does_not_end_its_task() -> None:
 )
 def test_a_rule_that_lacks_what_it_needs_says_so(name: str, truth: Truth, unknown: dict[str, int]) -> None:
     settings_of_run = {"split": "cross_task", "grounding": "choice", "dataset": "mine", "model": "m", "top_k": 50, "seed": 0, "merge": None}  # fmt: skip
-    made = assemble([said()], [truth], PROTOCOLS[name], settings_of_run, complete=True)
+    made = assemble(ScoringInput(settings_of_run, [said()], [truth], complete=True), PROTOCOLS[name])
     assert made.results.unknowns == unknown
     text = report(made.results, made.rows)
     assert all(f"{rule}, {n} step" in text for rule, n in unknown.items())
@@ -446,7 +447,7 @@ def some_steps(seed: int) -> list[tuple[Prediction, Truth]]:
 def _some_step(draw: Random, task: str, i: int) -> tuple[Prediction, Truth]:
     positives = draw.choice([(), ("1",), ("1", "2"), ("2", "1"), ("1", "2", "3", "4", "5", "6")])
     op = draw.choice(["CLICK", "TYPE", "SELECT"])
-    truth = replace(
+    truth = structs.replace(
         right(
             op,
             draw.choice(VALUES),
@@ -461,15 +462,15 @@ def _some_step(draw: Random, task: str, i: int) -> tuple[Prediction, Truth]:
             n_candidates=len(positives) + draw.randint(0, 6),
             action_text=draw.choice(TEXTS),
         ),
-        key=StepKey(task, f"s{i}"),
+        annotation_id=task,
+        action_uid=f"s{i}",
     )
     prediction = Prediction(
-        truth.key,
-        (),
+        *truth.key,
         draw.choice([None, "1", "1", "2", "8", "9"]),
         draw.choice([op, *OPS]),
         draw.choice([truth.operation.value, *VALUES]),
-        draw.choice([(), ("1",), ("2", "8"), ("7", "9"), ("1", "2", "8", "9")]),
+        ranked=draw.choice([(), ("1",), ("2", "8"), ("7", "9"), ("1", "2", "8", "9")]),
         failure=draw.choice([None, None, "no_final_answer", "point_outside"]),
         ran=draw.random() < 0.85,
         point=draw.choice(POINTS),

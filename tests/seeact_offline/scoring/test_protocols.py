@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
-from seeact_offline.records import InputError, Operation, Prediction, StepKey, Truth
+from seeact_offline.records import InputError, Operation, Prediction, Truth
 from seeact_offline.scoring import rules
 from seeact_offline.scoring.protocols import PROTOCOLS, SEEACT, Protocol, find_protocol
-from seeact_offline.scoring.results import assemble
+from seeact_offline.scoring.results import ScoringInput, assemble
 from seeact_offline.scoring.step_scores import score_step
 
-TRUTHS = [Truth(StepKey(f"t{i // 3}", f"s{i}"), Operation("TYPE", "York"), frozenset({"1"})) for i in range(4)]
+TRUTHS = [Truth(f"t{i // 3}", f"s{i}", op="TYPE", value="York", positives=frozenset({"1"})) for i in range(4)]
 SETTINGS = {"split": "cross_task", "grounding": "choice", "model": "m", "top_k": 50, "seed": 0, "merge": None}
 
 
@@ -36,7 +37,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> Protocol:
 
 
 def said(truth: Truth, value: str = "york", element: str | None = "1", ranked=("1",), **more) -> Prediction:
-    return Prediction(truth.key, (), element, "TYPE", value, ranked, **more)
+    return Prediction(*truth.key, element, "TYPE", value, ranked=ranked, **more)
 
 
 # --- a protocol of one's own ---
@@ -60,7 +61,7 @@ def test_a_registered_protocol_scores_a_step_by_its_rules(toy: Protocol) -> None
 
 def test_a_registered_protocol_names_and_averages_the_results(toy: Protocol) -> None:
     predictions = [said(truth, element="1" if i else None) for i, truth in enumerate(TRUTHS)]
-    results = assemble(predictions, TRUTHS, toy, SETTINGS, complete=True).results.entries
+    results = assemble(ScoringInput(SETTINGS, predictions, TRUTHS, complete=True), toy).results.entries
     assert results["protocol"] == "toy"
     assert results["element_accuracy"]["macro"] == 0.75
 
@@ -143,7 +144,7 @@ def test_a_step_that_did_not_run_earns_nothing_whatever_the_rules() -> None:
 def test_a_missing_target_is_told_apart_from_one_that_was_not_ranked() -> None:
     strict = replace(SEEACT, no_positive=rules.scores_nothing)
     unranked = score_step(said(TRUTHS[0], "York", ranked=("9",)), TRUTHS[0], strict)
-    missing = score_step(said(TRUTHS[0], "York"), replace(TRUTHS[0], positives=frozenset()), strict)
+    missing = score_step(said(TRUTHS[0], "York"), structs.replace(TRUTHS[0], positives=frozenset()), strict)
     assert (unranked.operation_f1, missing.operation_f1) == (1.0, 0.0)
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from seeact_offline.files.markdown import percent
-from seeact_offline.records import Box, Operation, Prediction, Reply, StepKey, Truth, Usage
+from seeact_offline.records import Box, Prediction, Reply, StepKey, Truth, Usage
 from seeact_offline.scoring import report as tables
 from seeact_offline.scoring.protocols import PROTOCOLS, find_protocol
-from seeact_offline.scoring.results import Results, assemble
+from seeact_offline.scoring.results import Results, ScoringInput, assemble
 from seeact_offline.tables.figures import draw_waterfall
 
 SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "report.md"
@@ -26,7 +26,7 @@ SETTINGS = {
 
 
 def results() -> tuple[dict, list[dict]]:
-    truths = [Truth(StepKey(f"t{i // 2}", f"s{i}"), Operation("TYPE", "new york"), frozenset({"1"})) for i in range(4)]
+    truths = [Truth(f"t{i // 2}", f"s{i}", op="TYPE", value="new york", positives=frozenset({"1"})) for i in range(4)]
     said = [
         ("1", "new york", None),
         ("2", "<b>new</b> | `york`", None),
@@ -35,18 +35,18 @@ def results() -> tuple[dict, list[dict]]:
     ]
     predictions = [
         Prediction(
-            t.key,
-            (Reply(0, ("1", "2"), ("", ""), e, "TYPE", v, f),),
+            *t.key,
             e,
             "TYPE",
             v,
-            ("2", "1"),
-            Usage(2, 100, 10, 40, 0.01),
-            f,
+            groups=(Reply(0, ("1", "2"), ("", ""), e, "TYPE", v, f),),
+            ranked=("2", "1"),
+            usage=Usage(2, 100, 10, 40, 0.01),
+            failure=f,
         )
         for t, (e, v, f) in zip(truths, said, strict=True)
     ]
-    made = assemble(predictions, truths, PROTOCOLS["seeact"], SETTINGS, complete=True)
+    made = assemble(ScoringInput(SETTINGS, predictions, truths, complete=True), PROTOCOLS["seeact"])
     return made.results.entries, made.rows
 
 
@@ -76,18 +76,16 @@ def report_of(
     predictions: list[Prediction], truths: list[Truth], grounded: bool = True, settings: Mapping[str, Any] = UNRANKED
 ) -> str:
     protocol = find_protocol("seeact", grounded=grounded)
-    made = assemble(predictions, truths, protocol, settings, complete=True)
+    made = assemble(ScoringInput(settings, predictions, truths, complete=True), protocol)
     return tables.report(made.results, made.rows, NOTES)
 
 
 def pointed() -> tuple[list[Prediction], list[Truth]]:
     keys = [StepKey(f"t{i}", "s") for i in range(4)]
-    truths = [Truth(key, Operation("CLICK"), frozenset({"1"}), (Box(0, 0, 10, 10),)) for key in keys]
+    truths = [Truth(*key, op="CLICK", value="", positives=frozenset({"1"}), boxes=(Box(0, 0, 10, 10),)) for key in keys]
     known = [("1", True), ("2", True), ("2", False), ("1", True)]
     predictions = [
-        Prediction(
-            key, (), element, "CLICK", "", point=(5.0, 5.0), reachable=reachable, notes=(("picture_resized", 1),)
-        )
+        Prediction(*key, element, "CLICK", "", point=(5.0, 5.0), reachable=reachable, notes={"picture_resized": 1})
         for key, (element, reachable) in zip(keys, known, strict=True)
     ]
     return predictions, truths
@@ -124,12 +122,19 @@ def lossy() -> tuple[list[Prediction], list[Truth]]:
     """Seven steps of one task, each lost to something else but one."""
     keys = [StepKey("t", f"s{i}") for i in range(7)]
     kin: dict[Any, frozenset[str]] = {"same_text": frozenset({"2"}), "neighbour": frozenset()}
-    truths = [Truth(key, Operation("TYPE", "new york"), frozenset({"1"}), kin=kin) for key in keys]
+    truths = [Truth(*key, op="TYPE", value="new york", positives=frozenset({"1"}), kin=kin) for key in keys]
     picked = ("1", "2", "3", "1", "1", "1", None)
     operations = [("TYPE", "new york")] * 3 + [("CLICK", ""), ("TYPE", ""), ("TYPE", "york"), ("TYPE", "new york")]
     ranked = [("1", "2", "3")] * 6 + [("2", "3")]
     said = [
-        Prediction(key, (Reply(0, nodes, ("", ""), pick, *done),), pick, *done, nodes, Usage(2, 100, 10, 0, None))
+        Prediction(
+            *key,
+            pick,
+            *done,
+            groups=(Reply(0, nodes, ("", ""), pick, *done),),
+            ranked=nodes,
+            usage=Usage(2, 100, 10, 0, None),
+        )
         for key, pick, done, nodes in zip(keys, picked, operations, ranked, strict=True)
     ]
     return said, truths
@@ -176,7 +181,8 @@ def test_a_picture_whose_target_is_not_marked_is_told_from_one_whose_mark_was_mi
     predictions, truths = lossy()
     oracle = {truth.key: truth.key.action_uid == "s1" for truth in truths}
     made = assemble(
-        predictions, truths, PROTOCOLS["seeact"], SETTINGS | {"marks": "number"}, complete=True, oracle=oracle
+        ScoringInput(SETTINGS | {"marks": "number"}, predictions, truths, complete=True, oracle=oracle),
+        PROTOCOLS["seeact"],
     )
     assert (made.results.annotation_errors or {})["population"] == "oracle_right"
     assert ((made.results.annotation_errors or {})["n_steps"], (made.results.annotation_errors or {})["mislinked"]) == (
@@ -211,7 +217,7 @@ def test_points_of_the_waterfall_are_rounded_as_everywhere_else(shares: Sequence
 
 
 def test_what_eval_prints_has_the_waterfall_too() -> None:
-    made = assemble(*lossy(), PROTOCOLS["seeact"], SETTINGS, complete=True)
+    made = assemble(ScoringInput(SETTINGS, *lossy(), complete=True), PROTOCOLS["seeact"])
     printed = tables.short(made.results)
     assert "| all steps     | 7     | 100.0 |" in printed
     assert re.search(
@@ -222,7 +228,7 @@ def test_what_eval_prints_has_the_waterfall_too() -> None:
 def test_a_step_that_did_not_run_is_counted_whatever_it_is_lost_to() -> None:
     predictions, truths = lossy()
     broken = [replace(p, element_id=None, ran=False, failure="timeout") for p in predictions]
-    made = assemble(broken, truths, PROTOCOLS["seeact"], SETTINGS, complete=True).results.entries
+    made = assemble(ScoringInput(SETTINGS, broken, truths, complete=True), PROTOCOLS["seeact"]).results.entries
     assert made["n_not_run"] == 7
     assert {cause: one["steps"] for cause, one in made["waterfall"].items()} == {"ranker_miss": 1, "call_failed": 6}
 
@@ -244,7 +250,7 @@ def test_what_a_protocol_averages_otherwise_is_said() -> None:
 
 def test_steps_that_the_protocol_leaves_out_are_counted_and_do_not_fail() -> None:
     # no truth has a picture, so that there is no box to click in
-    made = assemble(*lossy(), PROTOCOLS["seeclick"], SETTINGS, complete=True)
+    made = assemble(ScoringInput(SETTINGS, *lossy(), complete=True), PROTOCOLS["seeclick"])
     report = tables.report(made.results, made.rows)
     assert made.results.left_out == 7
     assert "The protocol leaves out 7 steps: they are in no figure." in report
@@ -365,11 +371,12 @@ def lopsided(protocol: str) -> dict[str, Any]:
     """Two tasks, of three steps and of one; the long one is right in one step, the other is right."""
     tasks = ["a", "a", "a", "b"]
     truths = [
-        Truth(StepKey(t, str(i)), Operation("CLICK"), frozenset({"1"}), split=f"split_{t}") for i, t in enumerate(tasks)
+        Truth(t, str(i), op="CLICK", value="", positives=frozenset({"1"}), split=f"split_{t}")
+        for i, t in enumerate(tasks)
     ]
-    predictions = [Prediction(t.key, (), "1" if i in (0, 3) else "2", "CLICK", "") for i, t in enumerate(truths)]
+    predictions = [Prediction(*t.key, "1" if i in (0, 3) else "2", "CLICK", "") for i, t in enumerate(truths)]
     settings = SETTINGS | {"merge": None, "protocol": protocol}
-    return assemble(predictions, truths, PROTOCOLS[protocol], settings, complete=True).results.entries
+    return assemble(ScoringInput(settings, predictions, truths, complete=True), PROTOCOLS[protocol]).results.entries
 
 
 @pytest.mark.parametrize(
@@ -390,13 +397,14 @@ def test_report_and_card_name_the_average_that_the_protocol_quotes(protocol: str
 
 @pytest.mark.parametrize("protocol", ["seeact", "inspect-evals"])
 def test_the_spread_over_orders_is_of_the_quoted_average(protocol: str) -> None:
-    truths = [Truth(StepKey(t, str(i)), Operation("CLICK"), frozenset({"1"})) for i, t in enumerate("aaab")]
+    truths = [Truth(t, str(i), op="CLICK", value="", positives=frozenset({"1"})) for i, t in enumerate("aaab")]
     orders = [
-        [Prediction(t.key, (), "1" if i in right else "2", "CLICK", "") for i, t in enumerate(truths)]
+        [Prediction(*t.key, "1" if i in right else "2", "CLICK", "") for i, t in enumerate(truths)]
         for right in ((0,), (3,))
     ]
     made = assemble(
-        orders[0], truths, PROTOCOLS[protocol], SETTINGS | {"merge": None}, complete=True, orders=orders
+        ScoringInput(SETTINGS | {"merge": None}, orders[0], truths, complete=True, orders=orders),
+        PROTOCOLS[protocol],
     ).results.entries
     values = made["shuffle_spread"]["step_success_rate"]["values"]
     assert values == pytest.approx([1 / 6, 1 / 2] if protocol == "seeact" else [1 / 4, 1 / 4])
@@ -405,9 +413,9 @@ def test_the_spread_over_orders_is_of_the_quoted_average(protocol: str) -> None:
 
 def test_replies_that_were_read_are_not_among_those_that_could_not_be() -> None:
     failures = ("no_act", "scrolled", "point_outside")
-    truths = [Truth(StepKey(name, "s"), Operation("CLICK"), frozenset({"1"})) for name in failures]
+    truths = [Truth(name, "s", op="CLICK", value="", positives=frozenset({"1"})) for name in failures]
     said = [
-        Prediction(t.key, (Reply(0, (), ("",), None, "", "", t.key[0]),), None, "", "", failure=t.key[0])
+        Prediction(*t.key, None, "", "", groups=(Reply(0, (), ("",), None, "", "", t.key[0]),), failure=t.key[0])
         for t in truths
     ]
     report = report_of(said, truths)

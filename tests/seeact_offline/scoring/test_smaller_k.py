@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from seeact_offline.records import Operation, Prediction, StepKey, Truth, Usage
+from seeact_offline.records import Prediction, StepKey, Truth, Usage
 from seeact_offline.scoring.averaging import Averages
 from seeact_offline.scoring.smaller_k import ranker_budget
 
@@ -26,7 +26,9 @@ def ranked(n: int, right: int | None, usage: Usage = PAID) -> tuple[Prediction, 
     key = StepKey("t", f"{n}-{right}")
     positives = frozenset() if right is None else frozenset({str(right)})
     nodes = tuple(map(str, range(n)))
-    return Prediction(key, (), None, "", "", nodes, usage), Truth(key, Operation("CLICK"), positives)
+    return Prediction(*key, None, "", "", ranked=nodes, usage=usage), Truth(
+        *key, op="CLICK", value="", positives=positives
+    )
 
 
 def budgets(steps: Sequence[tuple[Prediction, Truth]], **settings: Any) -> dict[int, dict[str, Any]] | None:

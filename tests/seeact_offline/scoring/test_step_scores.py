@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from seeact_offline.records import Box, Operation, Prediction, Reply, StepKey, Truth
+from seeact_offline.records import Box, Prediction, Reply, StepKey, Truth
 from seeact_offline.scoring import step_scores as scoring
-from seeact_offline.scoring.answers import Answers
+from seeact_offline.scoring.labelled_predictions import LabelledPredictions
 from seeact_offline.scoring.protocols import PROTOCOLS, find_protocol
 
 KEY = StepKey("task", "step")
-TRUTH = Truth(KEY, Operation("TYPE", "new york"), frozenset({"1", "2"}))
+TRUTH = Truth(*KEY, op="TYPE", value="new york", positives=frozenset({"1", "2"}))
 
 
 def predicted(
     element: str | None = "1", op: str = "TYPE", value: str = "new york", ranked=("9", "1"), **more
 ) -> Prediction:
-    return Prediction(KEY, (), element, op, value, ranked, **more)
+    return Prediction(*KEY, element, op, value, ranked=ranked, **more)
 
 
 def outcome(prediction: Prediction, truth: Truth = TRUTH, protocol: str = "seeact") -> str:
@@ -31,7 +31,7 @@ def test_a_right_step_scores_one_everywhere() -> None:
 def test_a_step_that_did_not_run_scores_nothing_even_where_nothing_was_right() -> None:
     score = scoring.score_step(
         predicted(None, "", "", ran=False, failure="timeout"),
-        Truth(KEY, Operation(""), frozenset()),
+        Truth(*KEY, op="", value="", positives=frozenset()),
         PROTOCOLS["seeact"],
     )
     assert score.operation_f1 == 0.0
@@ -43,7 +43,7 @@ def test_a_step_that_did_not_run_scores_nothing_even_where_nothing_was_right() -
     ids=["value of a CLICK", "no positive"],
 )
 def test_protocols_differ_in_special_cases(said: Prediction, positives: str, seeact: float, mindact: float) -> None:
-    truth = Truth(KEY, Operation("CLICK"), frozenset(positives))
+    truth = Truth(*KEY, op="CLICK", value="", positives=frozenset(positives))
     found = [scoring.score_step(said, truth, PROTOCOLS[name]).operation_f1 for name in ("seeact", "mindact")]
     assert found == pytest.approx([seeact, mindact])
 
@@ -51,8 +51,8 @@ def test_protocols_differ_in_special_cases(said: Prediction, positives: str, see
 def test_the_spread_names_what_other_rules_make_of_the_same_replies() -> None:
     groups = tuple(Reply(i, (n,), ("", ""), n, "TYPE", "new york") for i, n in enumerate(("9", "1")))
     final = Reply(2, ("9", "1"), ("", ""), "1", "TYPE", "new york", is_final_round=True)
-    prediction = Prediction(KEY, (*groups, final), "1", "TYPE", "new york", ("9", "1"))
-    spread = scoring.merge_spread(Answers([prediction], [TRUTH]), PROTOCOLS["seeact"], "final-round")
+    prediction = Prediction(*KEY, "1", "TYPE", "new york", groups=(*groups, final), ranked=("9", "1"))
+    spread = scoring.merge_spread(LabelledPredictions([prediction], [TRUTH]), PROTOCOLS["seeact"], "final-round")
     assert {rule: values["element_accuracy"] for rule, values in spread.items()} == {
         "final-round": 1.0,
         "first": 0.0,
@@ -62,13 +62,15 @@ def test_the_spread_names_what_other_rules_make_of_the_same_replies() -> None:
 
 def test_a_pick_that_was_never_ranked_is_behind_all_that_were() -> None:
     groups = tuple(Reply(i, (n,), ("", ""), n, "TYPE", "new york") for i, n in enumerate(("8", "1")))
-    prediction = Prediction(KEY, groups, "8", "TYPE", "new york", ("9", "1"))
-    spread = scoring.merge_spread(Answers([prediction], [TRUTH]), PROTOCOLS["seeact"], "first")
+    prediction = Prediction(*KEY, "8", "TYPE", "new york", groups=groups, ranked=("9", "1"))
+    spread = scoring.merge_spread(LabelledPredictions([prediction], [TRUTH]), PROTOCOLS["seeact"], "first")
     assert (spread["first"]["element_accuracy"], spread["best-rank"]["element_accuracy"]) == (0.0, 1.0)
 
 
 def test_a_single_group_has_no_spread() -> None:
-    assert list(scoring.merge_spread(Answers([predicted()], [TRUTH]), PROTOCOLS["seeact"], "single")) == ["single"]
+    assert list(scoring.merge_spread(LabelledPredictions([predicted()], [TRUTH]), PROTOCOLS["seeact"], "single")) == [
+        "single"
+    ]
 
 
 UNRANKED = {"ranked": ()}
@@ -102,7 +104,7 @@ def test_the_ceiling_is_the_groundings_word_or_else_what_was_ranked(prediction: 
 
 
 def test_a_point_is_scored_against_the_boxes_beside_the_element() -> None:
-    truth = Truth(KEY, Operation("CLICK"), frozenset({"1"}), (Box(0, 0, 10, 10),))
+    truth = Truth(*KEY, op="CLICK", value="", positives=frozenset({"1"}), boxes=(Box(0, 0, 10, 10),))
     inside, outside = predicted("9", "CLICK", point=(5.0, 5.0)), predicted("1", "CLICK", point=(50.0, 5.0))
     scores = [scoring.score_step(said, truth, PROTOCOLS["seeact"]) for said in (inside, outside)]
     assert [(score.element, score.point) for score in scores] == [(0.0, 1.0), (1.0, 0.0)]
@@ -130,8 +132,11 @@ def test_a_run_without_elements_scores_the_operation_alone() -> None:
 
 
 def test_a_run_without_ranks_or_rule_has_no_spread() -> None:
-    assert scoring.merge_spread(Answers([predicted(**UNRANKED)], [TRUTH]), PROTOCOLS["seeact"], "final-round") == {}
-    assert scoring.merge_spread(Answers([predicted()], [TRUTH]), PROTOCOLS["seeact"], None) == {}
+    assert (
+        scoring.merge_spread(LabelledPredictions([predicted(**UNRANKED)], [TRUTH]), PROTOCOLS["seeact"], "final-round")
+        == {}
+    )
+    assert scoring.merge_spread(LabelledPredictions([predicted()], [TRUTH]), PROTOCOLS["seeact"], None) == {}
 
 
 def test_points_and_ceilings_are_in_a_steps_line_only_where_known() -> None:

@@ -11,21 +11,22 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
-from seeact_offline.records import ROW_FAILURES, Box, Operation, Prediction, Reply, StepKey, StepScore, Truth
+from seeact_offline.records import ROW_FAILURES, Box, Prediction, Reply, StepKey, StepScore, Truth
 from seeact_offline.scoring import waterfall as w
 from seeact_offline.scoring.averaging import Averages
 from seeact_offline.scoring.protocols import PROTOCOLS
-from seeact_offline.scoring.results import assemble
+from seeact_offline.scoring.results import ScoringInput, assemble
 
 KEY = StepKey("task", "step")
 SETTINGS = {"split": "cross_task", "grounding": "choice", "model": "m", "top_k": 50, "seed": 0, "merge": None}
-TRUTH = Truth(KEY, Operation("TYPE", "new york"), frozenset({"1", "2"}))
-CLICK = replace(TRUTH, operation=Operation("CLICK"))
+TRUTH = Truth(*KEY, op="TYPE", value="new york", positives=frozenset({"1", "2"}))
+CLICK = structs.replace(TRUTH, op="CLICK", value="")
 
 
 def said(element: str | None = "1", op: str = "TYPE", value: str = "new york", ranked=("9", "1"), **more) -> Prediction:
-    return Prediction(KEY, (), element, op, value, ranked, **more)
+    return Prediction(*KEY, element, op, value, ranked=ranked, **more)
 
 
 def loss(prediction: Prediction, truth: Truth = TRUTH) -> str:
@@ -40,18 +41,18 @@ def loss(prediction: Prediction, truth: Truth = TRUTH) -> str:
 # --- one cause a step ---
 
 
-NO_POSITIVE = replace(TRUTH, positives=frozenset())
+NO_POSITIVE = structs.replace(TRUTH, positives=frozenset())
 
 
 def offering(prediction: Prediction, *offered: str) -> Prediction:
     """The same with one group that offered these."""
-    return replace(prediction, groups=(Reply(0, offered, ("B",), "9", "CLICK", ""),))
+    return structs.replace(prediction, groups=(Reply(0, offered, ("B",), "9", "CLICK", ""),))
 
 
 def asking_which(prediction: Prediction, *offered: str) -> Prediction:
     """The same of a description that several elements fit, which the final round offered."""
     final = Reply(1, offered, ("B",), prediction.element_id, "CLICK", "", is_final_round=True)
-    return replace(prediction, groups=(Reply(0, (), ("",), None, "CLICK", ""), final))
+    return structs.replace(prediction, groups=(Reply(0, (), ("",), None, "CLICK", ""), final))
 
 
 LOSSES = [
@@ -84,8 +85,8 @@ LOSSES = [
     (said(None, failure="scrolled", ranked=("9",)), TRUTH, "ranker_miss"),
     (offering(said(None, ranked=(), failure="bad_label"), "9"), TRUTH, "unreadable_reply"),
     (offering(said(op="CLICK", ranked=()), "9", "1"), TRUTH, "wrong_op"),
-    (said("9", ranked=(), notes=(("not_marked", 1),)), TRUTH, "not_marked"),
-    (said(None, ran=False, failure="timeout", ranked=(), notes=(("target_cut_off", 1),)), TRUTH, "target_cut_off"),
+    (said("9", ranked=(), notes={"not_marked": 1}), TRUTH, "not_marked"),
+    (said(None, ran=False, failure="timeout", ranked=(), notes={"target_cut_off": 1}), TRUTH, "target_cut_off"),
     (said(op="CLICK", value=""), TRUTH, "wrong_op"),
     (said(value=""), TRUTH, "missing_value"),
     (said(value="boston"), TRUTH, "wrong_value"),
@@ -142,7 +143,7 @@ def test_the_failures_of_data_are_those_of_the_docs(repo: Path) -> None:
 
 def test_an_operation_that_needs_a_value_lacks_it_even_where_the_right_one_is_empty() -> None:
     # SeeClick gives a TYPE without value no Operation F1, whatever was right
-    empty = replace(TRUTH, operation=Operation("TYPE"))
+    empty = structs.replace(TRUTH, op="TYPE", value="")
     assert w.first_loss(said(value=""), empty, True, 0.0, False, 1) == "missing_value"
 
 
@@ -159,7 +160,7 @@ def test_an_operation_that_needs_a_value_lacks_it_even_where_the_right_one_is_em
     ],
 )
 def test_without_elements_only_the_operation_can_be_lost(prediction: Prediction, f1: float, cause: str) -> None:
-    for truth in (TRUTH, replace(TRUTH, positives=frozenset())):
+    for truth in (TRUTH, structs.replace(TRUTH, positives=frozenset())):
         assert w.first_loss(prediction, truth, None, f1, None, None) == cause
 
 
@@ -234,13 +235,21 @@ def test_under_every_protocol_what_is_lost_is_what_is_missing_of_step_sr(
         key, ran = StepKey(task, str(number)), failure not in ("timeout", "bad_box")
         boxes, size = ((Box(0, 0, 9, 9),), (100, 100)) if has_picture and positives else ((), None)
         target = min(positives, default=None)
-        predictions.append(Prediction(key, (), element if ran else None, op, value, ranked, failure=failure, ran=ran))
+        predictions.append(
+            Prediction(*key, element if ran else None, op, value, ranked=ranked, failure=failure, ran=ran)
+        )
         truths.append(
-            replace(
-                TRUTH, key=key, positives=positives, target=target, boxes=boxes, picture_size=size, n_actions=n_actions
+            structs.replace(
+                TRUTH,
+                **key._asdict(),
+                positives=positives,
+                target=target,
+                boxes=boxes,
+                picture_size=size,
+                n_actions=n_actions,
             )
         )
-    made = assemble(predictions, truths, PROTOCOLS[protocol], SETTINGS, complete=True)
+    made = assemble(ScoringInput(SETTINGS, predictions, truths, complete=True), PROTOCOLS[protocol])
     lost = made.results.waterfall.values()
     for kind in ("macro", "micro"):
         done = getattr(made.results.step_success_rate, kind)
@@ -342,12 +351,12 @@ KIN: dict[Any, frozenset[str]] = {
     ],
 )
 def test_a_wrong_element_is_of_the_first_kind_that_it_fits(prediction: Prediction, kin: Any, kind: str) -> None:
-    assert w.kind_of_wrong_element(prediction, replace(TRUTH, kin=kin)) == kind
+    assert w.kind_of_wrong_element(prediction, structs.replace(TRUTH, kin=kin)) == kind
 
 
 def test_only_steps_lost_to_a_wrong_element_have_a_kind() -> None:
     scores = [scored("a", one) for one in ("wrong_element", "ranker_miss", "wrong_element", "success")]
-    truths = [replace(TRUTH, kin=KIN)] * 4
+    truths = [structs.replace(TRUTH, kin=KIN)] * 4
     assert w.wrong_elements([said("6"), said("3"), said("3"), said("3")], truths, scores) == {
         "same_text": 1,
         "other": 1,
@@ -385,13 +394,13 @@ def test_a_picture_has_one_error(reply: Reply, error: str) -> None:
 def test_a_mark_that_is_not_drawn_is_not_there(x: float, picked: str | None, error: str) -> None:
     """An answer that none is right was held against the model though nobody could see the right element's mark."""
     boxes = (Box(x, 10, 40, 10), Box(0, 900, 40, 10))
-    truth = replace(TRUTH, boxes=boxes, picture_size=(1280, 800), positives_in_order=("1", "2"))
+    truth = structs.replace(TRUTH, boxes=boxes, picture_size=(1280, 800), positives_in_order=("1", "2"))
     assert w.annotation_error(group("1289", picked), truth) == error
 
 
 def annotated(uid: str, element: str | None, *groups: Reply, **more) -> tuple[Prediction, Truth]:
     key = StepKey("task", uid)
-    return Prediction(key, groups, element, "CLICK", "", **more), replace(TRUTH, key=key)
+    return Prediction(*key, element, "CLICK", "", groups=groups, **more), structs.replace(TRUTH, action_uid=uid)
 
 
 PLANTED = [
@@ -430,4 +439,4 @@ def test_without_an_oracle_all_wrong_steps_count_and_the_result_says_so() -> Non
 
 def test_a_step_without_a_right_element_shows_no_error_of_annotation() -> None:
     prediction, truth = annotated("none", "8", group("89", "8"))
-    assert w.annotation_errors([prediction], [replace(truth, positives=frozenset())])["n_groups"] == 0
+    assert w.annotation_errors([prediction], [structs.replace(truth, positives=frozenset())])["n_groups"] == 0

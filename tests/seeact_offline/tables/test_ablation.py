@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from seeact_offline.records import InputError, Operation, Prediction, StepKey, Truth, Usage
+from seeact_offline.records import InputError, Prediction, Truth, Usage
 from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.markings import Marking
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import PROTOCOLS
 from seeact_offline.scoring.report import NOT_THE_PAPERS
-from seeact_offline.scoring.results import assemble
+from seeact_offline.scoring.results import ScoringInput, assemble
 from seeact_offline.tables import TableDocument, build_table
 from seeact_offline.tables.ablation import ablation_table
 from seeact_offline.tables.document import ENDINGS, Form
@@ -31,7 +31,7 @@ SETTINGS = {
     "split": "cross_task", "grounding": "annotation", "model": "openai/x_1", "ranker": "scores/s.parquet", "protocol": "seeact",
     "top_k": 50, "merge": None, "seed": 0, "limit": None, "dataset": "osunlp/Multimodal-Mind2Web", "dataset_fingerprint": "f00d",
 }  # fmt: skip
-TRUTHS = [Truth(StepKey(f"t{i // 2}", f"s{i}"), Operation("TYPE", "new york"), frozenset({"1"})) for i in range(8)]
+TRUTHS = [Truth(f"t{i // 2}", f"s{i}", op="TYPE", value="new york", positives=frozenset({"1"})) for i in range(8)]
 RIGHT = {
     Marking("number", "bottom-left"): (1, 1, 1, 0, 1, 1, 0, 1),
     Marking("letter", "bottom-left"): (1, 0, 0, 0, 1, 1, 0, 0),
@@ -44,12 +44,9 @@ def predictions(marking: Marking) -> list[Prediction]:
     """Right where RIGHT says so; the first row pays for turn 1, and in the second one step never ran."""
     first, failing = marking == next(iter(RIGHT)), marking.kind == "letter"
     usage = Usage(4, 400, 40, 160, 0.04) if first else Usage(2, 200, 20, 80, 0.02)
-    notes = () if first or marking.in_turn1 else (("reply_reused", 2),)
+    notes = {} if first or marking.in_turn1 else {"reply_reused": 2}
     return [
-        Prediction(
-            t.key, (), "1" if right else "2", "TYPE", "new york", ("2", "1"), usage, notes=notes,
-            ran=not (failing and i == 1), failure="timeout" if failing and i == 1 else None,
-        )
+        Prediction(*t.key, "1" if right else "2", "TYPE", "new york", ranked=("2", "1"), usage=usage, notes=notes, ran=not (failing and i == 1), failure="timeout" if failing and i == 1 else None)
         for i, (t, right) in enumerate(zip(TRUTHS, RIGHT[marking], strict=True))
     ]  # fmt: skip
 
@@ -64,7 +61,7 @@ def write_run(folder: Path, marking: Marking, n_steps: int = 8, **options: Any) 
     with RunFolder(folder) as run:
         for prediction, truth in zip(said, right, strict=True):
             run.append(prediction, truth)
-    made = assemble(said, right, PROTOCOLS["seeact"], settings, complete=True)
+    made = assemble(ScoringInput(settings, said, right, complete=True), PROTOCOLS["seeact"])
     RunFolder(folder).write_scores(made.rows, made.results, "")
 
 

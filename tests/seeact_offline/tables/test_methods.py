@@ -22,7 +22,7 @@ from seeact_offline.scoring.paper_tables import paper_table
 from seeact_offline.scoring.report import NOT_THE_PAPERS
 from seeact_offline.tables import build_table
 from seeact_offline.tables.document import ENDINGS, Form
-from seeact_offline.tables.methods import SPLITS, MethodCell, MethodTable, method_table
+from seeact_offline.tables.methods import SPLITS, MethodFigures, MethodTable, method_table
 from seeact_offline.tables.table_input import TableInput, find_runs
 from tests.conftest import SHARED_DATA
 from tests.finished_runs import figure, make_run
@@ -32,7 +32,7 @@ def table(number: int, runs: list[Path], base: Path | None = None, by: str | Non
     return method_table(TableInput(str(number), runs, base or Path.cwd(), by=by))
 
 
-def first_cell(number: int, runs: list[Path], by: str | None = None) -> MethodCell:
+def first_cell(number: int, runs: list[Path], by: str | None = None) -> MethodFigures:
     return table(number, runs, by=by).cells[0]
 
 
@@ -103,7 +103,7 @@ def test_runs_that_differ_in_their_seed_alone_are_one_row(tmp_path: Path) -> Non
     (row,) = table(2, runs, tmp_path).rows
     cell, found = row.cells["cross_task"], row.cells["cross_task"].figures["step_success_rate"]
     assert found is not None
-    assert (row.method, [run.name for run in cell.runs]) == ("choice, openai/gpt-4-vision-preview", ["0", "1", "7"])
+    assert (row.method, [*cell.run_names]) == ("choice, openai/gpt-4-vision-preview", ["0", "1", "7"])
     assert (found.value, found.sd, found.n_runs) == pytest.approx((0.45, stdev(shares.values()), 3))
     assert (cell.n_steps, cell.not_run, cell.n_seeds) == (4, 3, 3)
 

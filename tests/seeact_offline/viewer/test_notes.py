@@ -7,21 +7,20 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from seeact_offline.files.formats import OtherAnswerEntry
 from seeact_offline.grounding.oracle import read_answers
-from seeact_offline.records import InputError, Prediction, Reply, StepKey
+from seeact_offline.records import InputError, OtherAnswer, Prediction, Reply, StepKey
 from seeact_offline.scoring.also_right import OtherAnswerLine, read_also_right
 from seeact_offline.scoring.human_causes import AnswerId, HumanCause, answer_digest, read_causes
 from seeact_offline.viewer.notes import AlsoRightNotes, CauseNotes
 
 KEY = StepKey("task", "step")
-ANSWER = Prediction(KEY, (Reply(0, ("1",), ("A",), "1", "CLICK", ""),), "1", "CLICK", "")
+ANSWER = Prediction(*KEY, "1", "CLICK", "", groups=(Reply(0, ("1",), ("A",), "1", "CLICK", ""),))
 OTHER = replace(ANSWER, element_id=None)
 SAVING = """
 import sys
@@ -154,7 +153,7 @@ def test_a_killed_server_leaves_a_whole_file_with_all_that_it_called_saved_and_n
 @pytest.fixture
 def marks(path: Path) -> Iterator[AlsoRightNotes]:
     """A file in which a person has already written another answer to the step."""
-    other = OtherAnswerLine(*KEY, (OtherAnswerEntry(("9",)),), "by hand")
+    other = OtherAnswerLine(*KEY, (OtherAnswer(("9",)),), "by hand")
     path.write_text(other.line + "\n")
     marks = AlsoRightNotes(path, "Ann")
     yield marks
@@ -169,12 +168,12 @@ def test_a_mark_is_kept_as_scoring_reads_it_and_leaves_others_of_the_step(path: 
     assert marks.on(ANSWER) is False
     assert mark(marks, ANSWER, True, run=0) == (200, {"saved": True, "also_right": True})
     (line,) = read_also_right(path).values()
-    assert line.also_right == (OtherAnswerEntry(("9",)), OtherAnswerEntry(("1",), "CLICK", ""))
+    assert line.also_right == (OtherAnswer(("9",)), OtherAnswer(("1",), "CLICK", ""))
     assert (line.note, line.annotator) == ("by hand", "Ann")
     # an equal answer of another run is marked too, another one is not
     assert (marks.on(replace(ANSWER, groups=())), marks.on(replace(ANSWER, op="TYPE"))) == (True, False)
     assert mark(marks, ANSWER, False) == (200, {"saved": True, "also_right": False})
-    assert [one.also_right for one in read_also_right(path).values()] == [(OtherAnswerEntry(("9",)),)]
+    assert [one.also_right for one in read_also_right(path).values()] == [(OtherAnswer(("9",)),)]
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import pytest
 
 import seeact_offline as so
 from seeact_offline.dataset import open_split
+from seeact_offline.ranking.stage import RankConfig, rank
 from seeact_offline.records import Box, InputError
-from seeact_offline.runs.ranking import RankConfig, rank
 from tests.recut_data import IMAGES, SIZE, TASKS, action, task, write_seeclick, write_showui
 
 WRITERS = {"seeclick": write_seeclick, "showui": write_showui}

@@ -10,9 +10,9 @@ import pytest
 import seeact_offline as so
 from seeact_offline.cli import eval as eval_verb
 from seeact_offline.cli.parser import Parser
+from seeact_offline.files.options import words_of
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import REFUSABLE, EvalConfig
-from seeact_offline.runs.options import words_of
 
 NO_OPTION = {"grounding_options", "typed", "command"}
 """Fields that a run fills in."""

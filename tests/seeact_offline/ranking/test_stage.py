@@ -15,9 +15,9 @@ from filelock import FileLock
 from ranker import LexicalRanker
 from seeact_offline.dataset import TEST_SPLITS, Split, open_split
 from seeact_offline.ranking import LiveScores, ScoreRow, Scores, open_ranker, write_scores
+from seeact_offline.ranking.stage import ranking_stage
 from seeact_offline.records import ScoreFileError, StepError, StepKey
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.ranking import ranking_stage
 from seeact_offline.runs.watch import Watch
 from tests.pages import synthetic_rows, write_jsonl, write_parquet
 
@@ -74,7 +74,7 @@ def scores_of(
     data: Path, *, limit: int | None = None, tasks: Collection[str] | None = None, watch: Watch | None = None
 ) -> Scores:
     split = open_split(data, "cross_task", limit=limit, tasks=tasks)
-    return ranking_stage(EvalConfig(dataset=data, ranker="bm25"), split, watch or Watch()).scores()
+    return ranking_stage(EvalConfig(dataset=data, ranker="bm25"), None, split, watch or Watch()).scores()
 
 
 def files(folder: Path) -> list[Path]:
@@ -87,7 +87,7 @@ def all_of(scores: Scores, split: Split) -> list[object]:
 
 def test_kept_scores_are_those_that_the_ranker_gives(data: Path) -> None:
     split = open_split(data, "cross_task")
-    assert all_of(scores_of(data), split) == all_of(LiveScores(LexicalRanker()), split)
+    assert all_of(scores_of(data), split) == all_of(LiveScores(open_ranker("bm25")), split)
 
 
 def test_what_is_kept_is_not_ranked_again(data: Path, ranker: Counted) -> None:
@@ -97,7 +97,7 @@ def test_what_is_kept_is_not_ranked_again(data: Path, ranker: Counted) -> None:
 
 
 def test_nothing_is_ranked_before_it_is_asked_for(data: Path, ranker: Counted) -> None:
-    ranking_stage(EvalConfig(dataset=data, ranker="bm25"), open_split(data, "cross_task"), Watch())
+    ranking_stage(EvalConfig(dataset=data, ranker="bm25"), None, open_split(data, "cross_task"), Watch())
     assert ranker.calls == 0
 
 
@@ -115,8 +115,10 @@ def test_some_tasks_are_ranked_without_the_others(data: Path, rows: Rows, ranker
 
 
 def test_the_digest_is_the_rankers_and_not_the_files(data: Path) -> None:
-    digest = ranking_stage(EvalConfig(dataset=data, ranker="bm25"), open_split(data, "cross_task"), Watch()).digest
-    assert scores_of(data, limit=1).digest == scores_of(data).digest == digest == LiveScores(LexicalRanker()).digest
+    digest = ranking_stage(
+        EvalConfig(dataset=data, ranker="bm25"), None, open_split(data, "cross_task"), Watch()
+    ).digest
+    assert scores_of(data, limit=1).digest == scores_of(data).digest == digest == LiveScores(open_ranker("bm25")).digest
 
 
 @pytest.fixture
@@ -217,9 +219,8 @@ def test_a_split_of_which_nothing_can_be_ranked_is_no_error(data: Path, rows: Ro
 
 def test_a_score_file_of_other_steps_says_how_many_matched(data: Path, tmp_path: Path) -> None:
     write_scores(tmp_path / "s.parquet", [ScoreRow(StepKey("x", "y"), "1", 0.5, 0)])
-    config = EvalConfig(dataset=data, scores=tmp_path / "s.parquet")
     with pytest.raises(ScoreFileError, match="0 of 6 steps among the 1 in"):
-        ranking_stage(config, open_split(data, "cross_task"), Watch())
+        ranking_stage(EvalConfig(dataset=data), tmp_path / "s.parquet", open_split(data, "cross_task"), Watch())
 
 
 @pytest.fixture
@@ -250,7 +251,7 @@ def test_two_runs_at_once_rank_one_after_the_other(data: Path, held: FileLock, r
 def test_the_sample_brings_the_scores_of_its_test_splits(name: str, ranker: Counted) -> None:
     """A first run once spent most of its time on ranking what never changes."""
     split = open_split("sample", name)
-    shipped = ranking_stage(EvalConfig(split=name), split, Watch()).scores()
+    shipped = ranking_stage(EvalConfig(split=name), None, split, Watch()).scores()
     assert ranker.calls == 0
     steps = list(open_split("sample", name, limit=1).steps())
     live = LiveScores(open_ranker("bundled+bm25"))

@@ -1,8 +1,11 @@
-"""SeeClick's and ShowUI's Mind2Web: a JSON file of actions with a box each, beside a folder of pictures -> rows in the hub's columns.
+"""SeeClick's and ShowUI's Mind2Web: a JSON file of actions with a box each, beside a folder of pictures -> rows in the
+hub's columns.
 
-Both have new pictures, screens instead of whole pages, and nothing else of a page. A row has no HTML, and one candidate: the right box.
+Both have new pictures, screens instead of whole pages, and nothing else of a page. A row has no HTML, and one
+candidate: the right box.
 
-Sources: njucckevin/SeeClick 0ef37ac: agent_tasks/mind2web_test.py; showlab/ShowUI 21ed7cb: prepare/hf_mind2web.py, data/dset_mind2web.py.
+Sources: njucckevin/SeeClick 0ef37ac: agent_tasks/mind2web_test.py; showlab/ShowUI 21ed7cb: prepare/hf_mind2web.py,
+data/dset_mind2web.py.
 """
 
 from __future__ import annotations
@@ -13,11 +16,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..files.formats import FormatError, read_json
-from ..files.named import LARGE, read_named
-from ..records import DatasetError
-from .readers import Files
-from .rows import REQUIRED_COLUMNS, Row, as_text
+from seeact_offline.dataset.readers import Files
+from seeact_offline.dataset.rows import REQUIRED_COLUMNS, Row, as_text
+from seeact_offline.files.formats import FormatError, read_json
+from seeact_offline.files.named import LARGE, read_named
+from seeact_offline.records import DatasetError
 
 BOX = "box"
 """The `backend_node_id` of a row's one candidate."""
@@ -72,21 +75,23 @@ class RecutFile(Files):
 
 
 def open_recut(path: Path, split: str) -> RecutFile:
-    """Opens a file of either layout. `split`: see `RecutFile`. Raises DatasetError where no folder of pictures is near it."""
+    """Opens a file of either layout. `split`: see `RecutFile`. Raises DatasetError where no folder of pictures is near
+    it."""
     return RecutFile(f"{split or 'the rows'} of {path}", _picture_folder(path), (path,), split)
 
 
 def find_recut(folder: Path, split: str) -> Path | None:
-    """The file of a split, by the hub's name, in a folder of either layout; None: there is none. Raises DatasetError for two."""
+    """The file of a split, by the hub's name, in a folder of either layout; None: there is none. Raises DatasetError
+    for two."""
     places = [folder / place for place in _PLACES]
-    found = [path for place in places for name in _NAMES if (path := place / name.format(split)).is_file()]
-    if len(found) > 1:
+    files = [path for place in places for name in _NAMES if (path := place / name.format(split)).is_file()]
+    if len(files) > 1:
         raise DatasetError(
-            "dataset", sentence=f"{folder} has {split} as {found[0].name} and as {found[1].name}; name one file"
+            "dataset", sentence=f"{folder} has {split} as {files[0].name} and as {files[1].name}; name one file"
         )
-    if not found and split.startswith("test_"):
-        found = [path for place in places if (path := place / _ALL_TESTS).is_file()]
-    return found[0] if found else None
+    if not files and split.startswith("test_"):
+        files = [path for place in places if (path := place / _ALL_TESTS).is_file()]
+    return files[0] if files else None
 
 
 def _picture_folder(file: Path) -> Path:
@@ -103,7 +108,8 @@ def _picture_folder(file: Path) -> Path:
 
 @lru_cache(maxsize=6)
 def _rows_of(path: Path, stamp: tuple[int, int]) -> Sequence[Mapping[str, Any]]:
-    """The rows of a file, of which pages and repeated histories are let go. Cached while `stamp`, time and size, stays the same."""
+    """The rows of a file, of which pages and repeated histories are let go. Cached while `stamp`, time and size, stays
+    the same."""
     try:
         entries = read_json(read_named("dataset", path, largest=LARGE, kind=DatasetError))
     except FormatError as error:
@@ -186,6 +192,6 @@ def _candidate(box: object) -> dict[str, Any]:
 
 def _text(operation: object) -> str:
     """An earlier action of a file without the data set's own texts."""
-    known = operation if isinstance(operation, dict) else {}
-    value = as_text(known.get("value"))
-    return f"{as_text(known.get('op'))}{f': {value}' if value else ''}"
+    fields = operation if isinstance(operation, dict) else {}
+    value = as_text(fields.get("value"))
+    return f"{as_text(fields.get('op'))}{f': {value}' if value else ''}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TypeVar
 
+import msgspec
 import numpy as np
 
 from seeact_offline.merging import merge
@@ -42,7 +43,7 @@ class _Pairs:
     """Each step's place in `distinct`; -1 where the step did not run."""
 
 
-class Answers:
+class LabelledPredictions:
     """Predictions and truths of the same steps, in the same order. Each rule is asked once.
 
     A reply that cannot be read names neither an element nor a place, whatever was read of it.
@@ -50,17 +51,20 @@ class Answers:
 
     def __init__(self, predictions: Sequence[Prediction], truths: Sequence[Truth]) -> None:
         self.predictions, self.truths = predictions, truths
-        named = (replace(p, element_id=None, point=None) if is_unreadable(p.failure) else p for p in predictions)
+        named = (
+            msgspec.structs.replace(p, element_id=None, point=None) if is_unreadable(p.failure) else p
+            for p in predictions
+        )
         self._steps = list(zip(named, truths, strict=True))
-        self._known: dict[object, object] = {}
+        self._cache: dict[object, object] = {}
 
-    def remerged(self, rule: MergeRule) -> Answers:
+    def remerged(self, rule: MergeRule) -> LabelledPredictions:
         """Merges the same replies by another rule."""
         return self._once(
-            ("remerged", rule), lambda: Answers([_remerged(p, rule) for p in self.predictions], self.truths)
+            ("remerged", rule), lambda: LabelledPredictions([_remerged(p, rule) for p in self.predictions], self.truths)
         )
 
-    def scored(self, protocol: Protocol) -> StepCredits:
+    def credits(self, protocol: Protocol) -> StepCredits:
         """Every step under the protocol. A step that did not run earns nothing, and may be left out all the same."""
         cases = tuple((name, getattr(protocol, name)) for name in CASES)
         averaged = (protocol.episode, protocol.entries_of_f1)
@@ -83,9 +87,9 @@ class Answers:
             places = self._once(name, partial(self._places, applies))
             before = zip(*(of[places].tolist() for of in (counted, element, f1)), strict=True)
             earned = [case(Credit(right, f)) if counts else None for counts, right, f in before]
-            counted[places] = [one is not None for one in earned]
-            element[places] = [one is not None and one.element for one in earned]
-            f1[places] = [0.0 if one is None else one.operation_f1 for one in earned]
+            counted[places] = [credit is not None for credit in earned]
+            element[places] = [credit is not None and credit.element for credit in earned]
+            f1[places] = [0.0 if credit is None else credit.operation_f1 for credit in earned]
         counted &= self._once(protocol.episode, lambda: np.array(protocol.episode(self.truths), dtype=bool))
         element &= counted
         # a step's one entry is its Operation F1
@@ -107,17 +111,19 @@ class Answers:
         rule = protocol.element
         if rule is None:
             return np.zeros(len(self._steps), dtype=bool)
-        found: np.ndarray = self._once(
+        right: np.ndarray = self._once(
             rule, lambda: np.array([p.ran and bool(rule(p, t)) for p, t in self._steps], dtype=bool)
         )
-        return found.copy()
+        return right.copy()
 
     def _f1(self, protocol: Protocol) -> np.ndarray:
         """Operation F1 of each answer. Most steps share their pair of operations, predicted and right, with others."""
 
-        def of(said: Operation, wanted: Operation) -> float:
-            said, wanted = (protocol.value_of_click(one) for one in (protocol.value_as_said(said), wanted))
-            return protocol.f1(said, wanted, protocol.text)
+        def of(predicted: Operation, wanted: Operation) -> float:
+            predicted, wanted = (
+                protocol.value_of_click(operation) for operation in (protocol.value_as_said(predicted), wanted)
+            )
+            return protocol.f1(predicted, wanted, protocol.text)
 
         def all_steps() -> np.ndarray:
             right = protocol.right_operation
@@ -130,24 +136,24 @@ class Answers:
         return self._once(_of_operation(protocol), all_steps)
 
     @cached_property
-    def _said(self) -> tuple[list[Operation], list[int]]:
+    def _predicted(self) -> tuple[list[Operation], list[int]]:
         """The distinct predicted operations, and each step's place among them."""
         return _distinct(prediction.operation for prediction in self.predictions)
 
     def _pairs(self, right_operation: Callable[[Truth], Operation]) -> _Pairs:
-        said, said_at = self._said
+        predicted, predicted_at = self._predicted
         wanted, wanted_at = _distinct(right_operation(truth) for truth in self.truths)
-        distinct, numbers = _distinct(zip(said_at, wanted_at, strict=True))
+        distinct, numbers = _distinct(zip(predicted_at, wanted_at, strict=True))
         ran = np.array([prediction.ran for prediction in self.predictions], dtype=bool)
-        return _Pairs([(said[i], wanted[j]) for i, j in distinct], np.where(ran, np.array(numbers, dtype=int), -1))
+        return _Pairs([(predicted[i], wanted[j]) for i, j in distinct], np.where(ran, np.array(numbers, dtype=int), -1))
 
     def _places(self, applies: Callable[[Prediction, Truth], bool]) -> np.ndarray:
         return np.flatnonzero([applies(*step) for step in self._steps])
 
     def _once(self, key: object, work: Callable[[], T]) -> T:
-        if key not in self._known:
-            self._known[key] = work()
-        return self._known[key]  # type: ignore[return-value]
+        if key not in self._cache:
+            self._cache[key] = work()
+        return self._cache[key]  # type: ignore[return-value]
 
 
 def _distinct(values: Iterable[H]) -> tuple[list[H], list[int]]:
@@ -167,7 +173,7 @@ def _remerged(prediction: Prediction, rule: MergeRule) -> Prediction:
         return prediction
     decision = merge(prediction.groups, rule, prediction.ranked)
     return Prediction(
-        key=prediction.key,
+        *prediction.key,
         groups=prediction.groups,
         element_id=decision.element_id,
         op=decision.op,
