@@ -1,4 +1,5 @@
-"""Compare ways of marking, or a web agent's observations, over the same steps; leaves a table and a run for each row in --out.
+"""Compare ways of marking, or a web agent's observations, over the same steps; leaves a table and a run for
+each row in --out.
 
 python scripts/ablate.py --over observation --split cross_website --model builtin/oracle
 """

@@ -1,6 +1,7 @@
-"""Improve an agent from its own attempts, offline: recorded train tasks, teacher-forced steps.
+r"""Improve an agent from its own attempts, offline: recorded train tasks, teacher-forced steps.
 
-python scripts/improve.py --model hf/Qwen/Qwen2.5-VL-3B-Instruct --dataset osunlp/Multimodal-Mind2Web --out runs/improved
+python scripts/improve.py --model hf/Qwen/Qwen2.5-VL-3B-Instruct \
+    --dataset osunlp/Multimodal-Mind2Web --out runs/improved
 """
 
 import sys

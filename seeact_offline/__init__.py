@@ -1,7 +1,9 @@
 """Rank a page's elements, ask a multimodal model for the next action, ground its answer, score it.
 
     import seeact_offline as so
-    run = so.evaluate(dataset="sample", split="cross_website", grounding="choice", model="builtin/lexical", out="runs/a")
+    run = so.evaluate(
+        dataset="sample", split="cross_website", grounding="choice", model="builtin/lexical", out="runs/a"
+    )
     run.to_pandas("steps").groupby("website").success.mean()
 
 The names below are loaded on first use, so that importing the package costs nothing.

@@ -1,4 +1,5 @@
-"""Cuts ranked candidates into groups, and merges the groups' replies into one decision. Knows no page and no model: scoring uses it too."""
+"""Cuts ranked candidates into groups, and merges the groups' replies into one decision. Knows no page and
+no model: scoring uses it too."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ class Decision:
 def split_groups(ids: Sequence[str], size: int) -> list[tuple[str, ...]]:
     """Cuts at least one id into groups, as SeeAct's released code does.
 
-    It has two rules. One is for 17: first 16, then 17 each, then the rest (50 become 16, 17, 17; 34 become 16, 17, 1). Any other
-    size makes equal groups and drops a last group of a single element (41 by 20 become 20, 20).
+    It has two rules. One is for 17: first 16, then 17 each, then the rest (50 become 16, 17, 17; 34 become 16, 17, 1).
+    Any other size makes equal groups and drops a last group of a single element (41 by 20 become 20, 20).
 
     >>> [len(group) for group in split_groups([str(n) for n in range(50)], 17)]
     [16, 17, 17]
@@ -46,9 +47,9 @@ def split_groups(ids: Sequence[str], size: int) -> list[tuple[str, ...]]:
 def merge(replies: Sequence[Reply], rule: MergeRule, ranked: Sequence[str]) -> Decision:
     """One decision from the groups' replies.
 
-    `first` takes the first group with a pick, `best-rank` the pick that the ranker puts highest, `final-round` the answer
-    of the last question where there was one, `single` the only group. When nothing is picked the operation is that of the
-    first group that names one, and the step's failure is the first reply that could not be read, if any.
+    `first` takes the first group with a pick, `best-rank` the pick that the ranker puts highest, `final-round` the
+    answer of the last question where there was one, `single` the only group. When nothing is picked the operation is
+    that of the first group that names one, and the step's failure is the first reply that could not be read, if any.
 
     >>> none = Reply(0, ("a", "b"), ("ELEMENT: C",), None, "CLICK", "")
     >>> pick = Reply(1, ("c", "d"), ("ELEMENT: B",), "d", "CLICK", "")

@@ -1,6 +1,7 @@
 """Measure speed and memory on synthetic data; every such claim of this project is a line that this prints.
 
-python scripts/benchmarks describe | marks | intervals | engine | local-model | cross-encoder | live | checks | ranker | all
+python scripts/benchmarks all
+python scripts/benchmarks describe | marks | intervals | engine | local-model | cross-encoder | live | checks | ranker
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import platform
 import sys
 from pathlib import Path
 
-# in the place of this file's own folder, whose module names would hide others: the folder of `benchmarks`, and the checkout,
-# because claims use the tests' page generator and reference implementation
+# in the place of this file's own folder, whose module names would hide others: the folder of `benchmarks`, and the
+# checkout, because claims use the tests' page generator and reference implementation
 sys.path[:1] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parents[1])]
 
 CLAIMS = ("describe", "marks", "intervals", "engine", "local-model", "cross-encoder", "live", "checks")
@@ -26,7 +27,8 @@ def main() -> int:
     options = _parse()
     load = f"load {os.getloadavg()[0]:.1f} before"
     print(f"{platform.platform()}, {os.cpu_count()} cores, {load}, Python {platform.python_version()}")
-    # as pip does for an installed package: a checkout has no bytecode yet, or never where the environment forbids to write it
+    # as pip does for an installed package: a checkout has no bytecode yet, or never where the environment forbids to
+    # write it
     compileall.compile_dir(Path(__file__).resolve().parents[2] / "seeact_offline", quiet=1)
     names = GROUPS.get(options.claim, (options.claim,))
     modules = [importlib.import_module(f"benchmarks.{name.replace('-', '_')}") for name in names]

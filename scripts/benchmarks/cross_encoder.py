@@ -31,8 +31,8 @@ class Page(NamedTuple):
 def measure(options: argparse.Namespace) -> list[Line]:
     """Scores against sentence-transformers at its defaults.
 
-    Both score the same candidates with the same checkpoint on the same device: DeBERTa-v3-base's shape, random weights. They
-    take turns of a few pages, so that other work on the machine slows down both.
+    Both score the same candidates with the same checkpoint on the same device: DeBERTa-v3-base's shape, random weights.
+    They take turns of a few pages, so that other work on the machine slows down both.
     """
     from sentence_transformers import CrossEncoder
 

@@ -14,8 +14,8 @@ N_ELEMENTS, HTML_CHARS = 500, 100_000
 def measure(options: argparse.Namespace) -> list[Line]:
     """Describes every candidate of a page and compares text and time with the slow reference.
 
-    Our parsing, once a page, counts; the reference's, once a candidate, does not. Processor time, so that other work on the
-    machine does not count.
+    Our parsing, once a page, counts; the reference's, once a candidate, does not. Processor time, so that other
+    work on the machine does not count.
     """
     from seeact_offline.pages.dom import Page
     from tests.pages import synthetic_rows

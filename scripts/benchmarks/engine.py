@@ -28,9 +28,9 @@ import atexit, json
 from collections import Counter
 from seeact_offline.pages.screenshots import Crop
 times, encoded = Counter(), Crop.encoded
-def count(crop, *given):
+def count(crop, *options):
     times[crop.key] += 1
-    return encoded(crop, *given)
+    return encoded(crop, *options)
 Crop.encoded = count
 atexit.register(lambda: json.dump(times, open(%r, 'w')))
 """
@@ -80,9 +80,9 @@ asyncio.run(main())
 def measure(options: argparse.Namespace) -> list[Line]:
     """Runs choice grounding against a server of 200 ms in a process of its own, 64 calls at once.
 
-    The steps are those of the sample's test splits, repeated under other ids. Two lower bounds are measured too: calls x
-    latency / concurrency, and the time in which two threads encode the same pictures; and a bare loop of the openai SDK over
-    the same requests.
+    The steps are those of the sample's test splits, repeated under other ids. Two lower bounds are measured too:
+    calls x latency / concurrency, and the time in which two threads encode the same pictures; and a bare loop of the
+    openai SDK over the same requests.
     """
     n_steps = options.engine_steps
     with scratch_folder(options.dir) as scratch:
@@ -98,8 +98,8 @@ def measure(options: argparse.Namespace) -> list[Line]:
     calls = server.seen["calls"]
     waiting_s, bare_s = calls * LATENCY_S / CONCURRENCY, bare_s * calls / n_bare
     print(
-        f"engine: {n_steps} steps, {calls} calls, {server.seen['bytes'] / calls / 1e3:.0f} kB each, {len(times)} pictures, "
-        f"at most {server.seen['most_at_once']} calls at once, {LATENCY_S * 1000:.0f} ms"
+        f"engine: {n_steps} steps, {calls} calls, {server.seen['bytes'] / calls / 1e3:.0f} kB each,"
+        f" {len(times)} pictures, at most {server.seen['most_at_once']} calls at once, {LATENCY_S * 1000:.0f} ms"
     )
     return [
         Line("eval, whole command", cost.wall_s, "s"),

@@ -86,7 +86,8 @@ def run_python(program: str, *words: object) -> str:
 
 
 def measure_verb(words: Sequence[object], prelude: str = "") -> CommandCost:
-    """Runs a verb of `seeact-offline`, after `prelude`, Python that is executed first. Raises SystemExit unless its status is 0."""
+    """Runs a verb of `seeact-offline`, after `prelude`, Python that is executed first. Raises
+    SystemExit unless its status is 0."""
     with tempfile.NamedTemporaryFile("r") as peak:
         command = [sys.executable, "-c", MEASURED % prelude, peak.name, *map(str, words)]
         began = time.perf_counter()

@@ -14,9 +14,11 @@ from benchmarks.frame import SEED, Line, timed
 
 TASKS, MEANS, CORRELATIONS = (14, 30, 60, 177), (0.08, 0.4, 0.9), (0.0, 0.2, 0.5)
 KINDS = {"share": 1, "share, micro": 1, "Operation F1": 3}
-"""Each kind of figure, and the tries of a step of which it earns the share that is right: with one it is right or wrong."""
+"""Each kind of figure, and the tries of a step of which it earns the share that is right:
+with one it is right or wrong."""
 COMPARISONS = 10_000
 LONGEST_PAIRED = 60
+# as many as the cross_task split has
 TYPICAL_TASKS = 177
 
 
@@ -37,12 +39,15 @@ class Coverage:
 
 
 def measure(options: argparse.Namespace) -> list[Line]:
-    """Simulates `options.splits` splits a cell, of tasks of 3 to 15 steps, and prints the table that docs/statistics.md sums up."""
+    """Simulates `options.splits` splits a cell, of tasks of 3 to 15 steps, and prints the table
+    that docs/statistics.md sums up."""
     cells = list(itertools.product(KINDS, TASKS, MEANS, CORRELATIONS))
     with ProcessPoolExecutor() as pool:
-        found = list(pool.map(_coverage, *zip(*cells, strict=True), itertools.repeat(options.splits)))
-    _print_table(found)
-    usual, hard = ([100 * one.share for one in found if one.is_hard is which] for which in (False, True))
+        coverages = list(pool.map(_coverage, *zip(*cells, strict=True), itertools.repeat(options.splits)))
+    _print_table(coverages)
+    usual, hard = (
+        [100 * coverage.share for coverage in coverages if coverage.is_hard is which] for which in (False, True)
+    )
     return [
         Line(f"lowest coverage of {len(usual)} cells", min(usual), "%", at_least=92.5),
         Line(f"highest coverage of {len(usual)} cells", max(usual), "%", at_most=98.5),
@@ -60,18 +65,22 @@ def _coverage(kind: str, n_tasks: int, mean: float, correlation: float, splits: 
     for _ in range(splits):
         steps = steps_of_tasks(rng, mean, n_tasks, correlation, KINDS[kind])
         values = {str(task): earned for task, earned in enumerate(steps)}
-        found = aggregate.micro_interval(values, SEED) if "micro" in kind else aggregate.metric(values, SEED)
-        low, high = found.ci95
+        figure = aggregate.micro_interval(values, SEED) if "micro" in kind else aggregate.metric(values, SEED)
+        low, high = figure.ci95
         held += low <= mean <= high
     return Coverage(kind, n_tasks, mean, correlation, held / splits)
 
 
-def _print_table(found: list[Coverage]) -> None:
+def _print_table(coverages: list[Coverage]) -> None:
     columns = list(itertools.product(MEANS, CORRELATIONS))
     print("| figure | tasks |", *(f"{100 * mean:.0f} %, {correlation:g} |" for mean, correlation in columns))
     print("|---" * (2 + len(columns)) + "|")
     for kind, n_tasks in itertools.product(KINDS, TASKS):
-        cells = [f"{100 * one.share:.1f}" for one in found if (one.kind, one.n_tasks) == (kind, n_tasks)]
+        cells = [
+            f"{100 * coverage.share:.1f}"
+            for coverage in coverages
+            if (coverage.kind, coverage.n_tasks) == (kind, n_tasks)
+        ]
         print(f"| {kind} | {n_tasks} | " + " | ".join(cells) + " |")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -25,26 +24,24 @@ WORDS = (
 
 
 def measure(options: argparse.Namespace) -> list[Line]:
-    """Lets the oracle act on a task of each of eight websites, with one and with two browsers; then looks at the start of each in three ways."""
+    """Lets the oracle act on a task of each of eight websites, with one and with two browsers; then looks at
+    the start of each in three ways."""
     with scratch_folder(options.dir) as scratch:
-        one, two = (_episodes(scratch / str(n), n) for n in (1, 2))
+        one_s, two_s = (measure_verb([*WORDS, "--concurrency", n, "--out", scratch / str(n)]).wall_s for n in (1, 2))
     window, rows, whole = _looks()
     return [
-        Line(f"{TASKS} episodes, one browser", one, "s"),
-        Line(f"{TASKS} episodes, two browsers", two, "s"),
-        Line("times faster with two", one / two, "x", at_least=1.4),
+        Line(f"{TASKS} episodes, one browser", one_s, "s"),
+        Line(f"{TASKS} episodes, two browsers", two_s, "s"),
+        Line("times faster with two", one_s / two_s, "x", at_least=1.4),
         Line("picture of a window, median", 1000 * window, "ms"),
         Line("a window as a row, median", 1000 * rows, "ms"),
         Line("a whole page as a row, median", 1000 * whole, "ms"),
     ]
 
 
-def _episodes(out: Path, n_browsers: int) -> float:
-    return measure_verb([*WORDS, "--concurrency", n_browsers, "--out", out]).wall_s
-
-
 def _looks() -> tuple[float, float, float]:
-    """Seconds for a window's picture, for the window as a row and for the whole page as a row, each the median over all looks."""
+    """Seconds for a window's picture, for the window as a row and for the whole page as a row,
+    each the median over all looks."""
     from playwright.sync_api import sync_playwright
 
     from seeact_offline.live.acting_places import BUNDLED, live_tasks

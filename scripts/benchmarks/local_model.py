@@ -53,7 +53,9 @@ def _compared(kind: str, folder: Path) -> list[Line]:
                 walls[0].append(theirs.wall_s)
                 walls[1].append(ours_s)
             texts = [getattr(answer, "text", None) for answer in answers]
-            differing = sum(one is not None and one != other for one, other in zip(texts, theirs.result, strict=True))
+            differing = sum(
+                ours is not None and ours != other for ours, other in zip(texts, theirs.result, strict=True)
+            )
             print(f"{kind}: bare {theirs.wall_s:.2f} s, hf/ {ours_s:.2f} s", file=sys.stderr)
         await model.aclose()
         return differing
@@ -74,12 +76,12 @@ def _requests(shows: bool) -> list[Any]:
     from seeact_offline.records import Message, Request, StepKey
 
     draws = Random(SEED)
-    found = []
+    requests = []
     for number in range(CALLS):
         picture: Any = _Noise(str(number)) if shows else None
         text = WORDS * draws.randrange(20, 60)
-        found.append(Request((Message("user", text, picture),), StepKey("task", str(number)), 0, 1))
-    return found
+        requests.append(Request((Message("user", text, picture),), StepKey("task", str(number)), 0, 1))
+    return requests
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,8 @@ class _Noise:
 
 
 class _BareLoop:
-    """The loop that one would write: batches by length, one after the other, greedily. Pictures are decoded from the same files.
+    """The loop that one would write: batches by length, one after the other, greedily. Pictures
+    are decoded from the same files.
 
     It runs where `hf/` does, and in the same number format.
     """
@@ -144,7 +147,7 @@ class _BareLoop:
         from seeact_offline.pages.screenshots import open_picture
         from seeact_offline.records import JPEG_95
 
-        parts = [[{"type": "text", "text": one.text}] + [{"type": "image"}] * self._shows for one in messages]
+        parts = [[{"type": "text", "text": message.text}] + [{"type": "image"}] * self._shows for message in messages]
         chats = [[{"role": "user", "content": part if self._shows else part[0]["text"]}] for part in parts]
         texts = [
             self._processor.apply_chat_template(chat, tokenize=False, add_generation_prompt=True) for chat in chats
@@ -152,5 +155,5 @@ class _BareLoop:
         options: dict[str, Any] = {"padding": True, "return_tensors": "pt", "add_special_tokens": False}
         if not self._shows:
             return self._tokenizer(texts, return_token_type_ids=False, **options)
-        pictures = [[open_picture(one.picture.encoded(JPEG_95)).convert("RGB")] for one in messages]
+        pictures = [[open_picture(message.picture.encoded(JPEG_95)).convert("RGB")] for message in messages]
         return self._processor(text=texts, images=pictures, **options)

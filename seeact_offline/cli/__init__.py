@@ -78,12 +78,14 @@ TASK_FILES = frozenset({"reward"})
 """Verbs whose `--config` is a file of tasks, as the task files' authors have it, and not of options."""
 _ARGUMENT = re.compile(r"`([a-z][a-z0-9_]*)`")
 """The name of an argument in a sentence."""
+# 128 and the number of SIGINT: the status by which shells know a program that Ctrl-C has ended
 INTERRUPTED = 130
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one verb. Returns 0 done, 1 done but some steps failed to run or most replies could not be read, 2 wrong usage or unreadable input."""
+    """Runs one verb. Returns 0 done, 1 done but some steps failed to run or most replies could not be read, 2
+    wrong usage or unreadable input."""
     with lasting_output(), _terminable():
         return _run_verb(list(sys.argv[1:] if argv is None else argv))
 
@@ -187,14 +189,15 @@ def report_error(sentence: str, debug: bool) -> int:
 
 
 def format_error(error: SeeActError, verb: argparse.ArgumentParser) -> str:
-    """Returns the error's sentence; arguments of the library are named as the verb's options of that name, or of its singular."""
+    """Returns the error's sentence; arguments of the library are named as the verb's options of
+    that name, or of its singular."""
     if not isinstance(error, InputError):
         return str(error)
-    known = {name for action in verb._actions for name in action.option_strings}
+    option_strings = {name for action in verb._actions for name in action.option_strings}
 
     def shown(argument: str) -> str:
         option = f"--{argument.replace('_', '-')}"
-        return next((name for name in (option, option.removesuffix("s")) if name in known), argument)
+        return next((name for name in (option, option.removesuffix("s")) if name in option_strings), argument)
 
     if error.sentence:
         return _ARGUMENT.sub(lambda match: shown(match[1]), error.sentence)
@@ -237,8 +240,8 @@ def _fill(parser: Parser, verb: str, words: Sequence[str]) -> None:
         help="level of libraries' log messages (default: %(default)s)",
     )
     variables = ""
-    known = {action.variable for action in parser._actions if hasattr(action, "variable")}
-    if known and (known & os.environ.keys() or Path(".env").is_file()):
+    variable_names = {action.variable for action in parser._actions if hasattr(action, "variable")}
+    if variable_names and (variable_names & os.environ.keys() or Path(".env").is_file()):
         from seeact_offline.cli.variables import apply_variables
 
         try:

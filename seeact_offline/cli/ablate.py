@@ -1,5 +1,5 @@
-"""`ablate`: the same steps with every way of marking, every observation of a web agent, or every ranker named, in one folder, and the
-table of it."""
+"""`ablate`: the same steps with every way of marking, every observation of a web agent, or every ranker named, in
+one folder, and the table of it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def add_arguments_of(parser: argparse.ArgumentParser, axes: Sequence[str]) -> No
                     options.add_own(asked, option, axis.agent)
     if "ranker" in axes:
         rows.add_argument(
-            "--rankers", type=_names, metavar="NAME|FILE[+...],...", help="rankers, score files and fusions of them, as --ranker takes"
+            "--rankers", type=_names, metavar="NAME|FILE[+...],...",
+            help="rankers, score files and fusions of them, as --ranker takes",
         )  # fmt: skip
     add_model_arguments(parser)
     runs = add_run_arguments(parser)
@@ -93,27 +94,31 @@ def run(args: argparse.Namespace) -> int:
 
         say(table_of_variants(estimate_ablation(config, axis, variants, TerminalWatch())).markdown())
         return 0
-    found = ablate(config, axis, variants, TerminalWatch())
+    ablation = ablate(config, axis, variants, TerminalWatch())
     table_name = ABLATION_TABLES[args.over]
-    table = ablation_table(table_name, found.path, [one.name for one in variants], complete=not found.n_left)
-    say(_write(table_name, found.path, table).body())
-    say(f"\nTable: {found.path / 'table.md'}")
-    if found.n_left:
-        n_steps = table["n_steps"] + found.n_left
+    table = ablation_table(
+        table_name, ablation.path, [variant.name for variant in variants], complete=not ablation.n_left
+    )
+    say(_write(table_name, ablation.path, table).body())
+    say(f"\nTable: {ablation.path / 'table.md'}")
+    if ablation.n_left:
+        n_steps = table["n_steps"] + ablation.n_left
         note(
-            f"stopped at --max-cost {config.max_cost}: {found.n_left} of {counted(n_steps, 'step is', 'steps are')} not in the table"
+            f"stopped at --max-cost {config.max_cost}: {ablation.n_left} of"
+            f" {counted(n_steps, 'step is', 'steps are')} not in the table"
         )
-    for sentence in faults_in_words(found.faults):
+    for sentence in faults_in_words(ablation.faults):
         note(sentence)
-    if found.failed:
+    if ablation.failed:
         note(
-            f"{counted(found.failed, 'answer')} failed to run: see failures in each row's results.json; the same command retries them"
+            f"{counted(ablation.failed, 'answer')} failed to run: see failures in each row's results.json;"
+            " the same command retries them"
         )
-    return 1 if found.failed or found.n_left else 0
+    return 1 if ablation.failed or ablation.n_left else 0
 
 
 def _variants(args: argparse.Namespace, config: EvalConfig) -> list[Variant]:
-    """Raises InputError for rows of another axis."""
+    """Makes the rows that the options name. Raises InputError for rows of another axis."""
     for over, names in ROWS.items():
         for name in names:
             if over != args.over and getattr(args, name, None) is not None:
@@ -143,13 +148,13 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def _listed(known: Sequence[T]) -> Callable[[str], tuple[T, ...]]:
-    """Reads some of `known`, separated by commas."""
+def _listed(choices: Sequence[T]) -> Callable[[str], tuple[T, ...]]:
+    """Reads some of `choices`, separated by commas."""
 
     def read(text: str) -> tuple[T, ...]:
-        found = tuple(one for word in text.split(",") for one in known if one == word.strip())
-        if not found or len(set(found)) < len(text.split(",")):
-            raise argparse.ArgumentTypeError(f"expected some of {','.join(known)}, each once, got {text}")
-        return found
+        chosen = tuple(choice for word in text.split(",") for choice in choices if choice == word.strip())
+        if not chosen or len(set(chosen)) < len(text.split(",")):
+            raise argparse.ArgumentTypeError(f"expected some of {','.join(choices)}, each once, got {text}")
+        return chosen
 
     return read

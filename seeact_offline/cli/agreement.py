@@ -35,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of resamples (default: %(default)s)")
     parser.add_argument(
-        "--out", type=Path, metavar="FILE|DIR", help=f"also write it to a file, ending in {', '.join(ALL)}; all into a folder"
+        "--out", type=Path, metavar="FILE|DIR",
+        help=f"also write it to a file, ending in {', '.join(ALL)}; all into a folder",
     )  # fmt: skip
 
 
@@ -43,11 +44,11 @@ def run(args: argparse.Namespace) -> int:
     is_folder = args.out is not None and (args.out.is_dir() or not args.out.suffix)
     if args.out is not None and not is_folder and args.out.suffix not in ALL:
         raise InputError("out", f"a file ending in {', '.join(ALL)}, or a folder", str(args.out))
-    verdicts = [one for path in args.verdicts for one in read_judgements(path, "verdicts")]
+    verdicts = [judgement for path in args.verdicts for judgement in read_judgements(path, "verdicts")]
     labels = read_judgements(args.labels, "labels")
-    found = agreements(verdicts, labels, no_verdict=args.no_verdict, seed=args.seed)
+    agreement = agreements(verdicts, labels, no_verdict=args.no_verdict, seed=args.seed)
     panel = judge_panel(verdicts, labels, no_verdict=args.no_verdict, seed=args.seed)
-    document = agreement_document(found, panel)
+    document = agreement_document(agreement, panel)
     say(document.markdown().removesuffix("\n"))
     if args.out is not None:
         paths = (
@@ -57,18 +58,18 @@ def run(args: argparse.Namespace) -> int:
         )
         paths[0].parent.mkdir(parents=True, exist_ok=True)
         for path in paths:
-            _write(path, found, panel, document)
+            _write(path, agreement, panel, document)
             say(f"Written: {path}")
     return 0
 
 
-def _write(path: Path, found: Agreements, panel: Panel | None, document: TableDocument) -> None:
+def _write(path: Path, agreement: Agreements, panel: Panel | None, document: TableDocument) -> None:
     if path.suffix in figures.ENDINGS:
-        picture = figures.drawn(draw_agreement, asdict(found), path.suffix)
+        picture = figures.drawn(draw_agreement, asdict(agreement), path.suffix)
         write_whole(path, lambda draft: draft.write_bytes(picture))
     elif path.suffix == ".json":
         together = {} if panel is None else {"panel": asdict(panel)}
-        replace_text(path, json.dumps({**asdict(found), **together}, indent=2) + "\n")
+        replace_text(path, json.dumps({**asdict(agreement), **together}, indent=2) + "\n")
     else:
         text = document.text(FORMS[path.suffix], standalone=path.suffix == ".html")
         # LaTeX has the first table of a document alone

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "source", nargs="?", default="sites", metavar="sites|miniwob|FILE",
-        help="the bundled sites, MiniWoB++, or a file of tasks: a script as `record` takes it, whose steps and checks may be missing,"
-        " SeeAct's online tasks or Online-Mind2Web's (default: %(default)s)",
+        help="the bundled sites, MiniWoB++, or a file of tasks: a script as `record` takes it,"
+        " whose steps and checks may be missing, SeeAct's online tasks or Online-Mind2Web's (default: %(default)s)",
     )  # fmt: skip
     data = parser.add_argument_group("tasks")
     options.add_fields(data, EvalConfig, "split", "limit", "sample", "tasks")
@@ -56,7 +56,8 @@ def add_arguments(parser: Parser) -> None:
     basic(
         acting.add_argument(
             "--unaided", action="store_true",
-            help="builtin/oracle: end where its language has no words for the recorded act (default: carry that act out)",
+            help="builtin/oracle: end where its language has no words for the recorded act"
+            " (default: carry that act out)",
         )
     )  # fmt: skip
     acting.add_argument(
@@ -77,12 +78,13 @@ def _add_web_arguments(parser: Parser) -> None:
     web = parser.add_argument_group("websites")
     web.add_argument(
         "--allow-origin", action="append", default=[], metavar="URL|*",
-        help="let pages and acts reach this origin, as https://host, or any (*); may be repeated (default: only served folders)",
+        help="let pages and acts reach this origin, as https://host, or any (*); may be repeated"
+        " (default: only served folders)",
     )  # fmt: skip
     web.add_argument(
         "--verdict", metavar="ask|DIR",
-        help="whose verdict a task without a check has: a person's, who is asked at the end of each episode, or that of a folder of judge"
-        " (default: people's that `view` has kept)",
+        help="whose verdict a task without a check has: a person's, who is asked at the end of each episode,"
+        " or that of a folder of judge (default: people's that `view` has kept)",
     )  # fmt: skip
     web.add_argument("--annotator", metavar="NAME", help=f"--verdict ask: the person (default: {NOBODY})")
     web.add_argument("--headed", action="store_true", help="show the browser's window")
@@ -113,34 +115,37 @@ def run(args: argparse.Namespace) -> int:
     if args.annotator and not asks:
         raise InputError("annotator", sentence="`annotator` needs `verdict` ask")
     web = BrowserOptions(args.headed, args.user_agent, args.locale, args.geolocation, args.storage_state, args.trace)
-    found = browse(
-        args.source, config=config, seeds=args.seeds, max_steps=args.max_steps, unaided=args.unaided, allow_origins=args.allow_origin,
-        browser=args.browser, keep_rows=args.keep_rows,
+    browsed = browse(
+        args.source, config=config, seeds=args.seeds, max_steps=args.max_steps, unaided=args.unaided,
+        allow_origins=args.allow_origin, browser=args.browser, keep_rows=args.keep_rows,
         browser_options=web,
-        confirm=_ask if args.confirm else None, ask_verdict=_ask_verdict if asks else None, annotator=args.annotator or NOBODY,
+        confirm=_ask if args.confirm else None, ask_verdict=_ask_verdict if asks else None,
+        annotator=args.annotator or NOBODY,
         judged=Path(args.verdict) if args.verdict and not asks else None,
         watch=_AskingWatch() if args.confirm or asks else TerminalWatch(),
     )  # fmt: skip
-    rows = figure_rows(found.results)
+    rows = figure_rows(browsed.results)
     say(Table(header=("", "% of tasks", "95 % interval"), rows=rows).markdown())
-    ends = ", ".join(f"{name} {n}" for name, n in found.results.ends.items())
-    say(f"\n{counted(len(found.episodes), 'episode')}: {ends}")
-    if found.spent_usd:
-        say(f"Spent on this folder: {found.spent_usd:.4f} USD")
-    say(f"\nReport: {Path(found.path) / 'report.md'}")
-    if not found.results.is_by_state:
-        say(verdicts_in_words(found.results))
-    if n_unjudged := found.results.n_unjudged:
+    ends = ", ".join(f"{name} {n}" for name, n in browsed.results.ends.items())
+    say(f"\n{counted(len(browsed.episodes), 'episode')}: {ends}")
+    if browsed.spent_usd:
+        say(f"Spent on this folder: {browsed.spent_usd:.4f} USD")
+    say(f"\nReport: {Path(browsed.path) / 'report.md'}")
+    if not browsed.results.is_by_state:
+        say(verdicts_in_words(browsed.results))
+    if n_unjudged := browsed.results.n_unjudged:
         note(
-            f"{counted(n_unjudged, 'episode')} without a verdict: give them with `view {found.path}`, or ask a judge with"
-            f" `judge {found.path}`; then this command with --verdict counts them"
+            f"{counted(n_unjudged, 'episode')} without a verdict: give them with `view {browsed.path}`,"
+            f" or ask a judge with `judge {browsed.path}`; then this command with --verdict counts them"
         )
-    if found.n_left:
-        note(f"stopped at --max-cost {config.max_cost}: {counted(found.n_left, 'task')} not begun")
-    if found.n_failed:
-        failed = next(one for one in found.episodes if one.end == ERROR)
-        note(f"{counted(found.n_failed, 'episode')} ended by an error ({failed.detail}); the same command tries again")
-    return 1 if found.n_left or found.n_failed else 0
+    if browsed.n_left:
+        note(f"stopped at --max-cost {config.max_cost}: {counted(browsed.n_left, 'task')} not begun")
+    if browsed.n_failed:
+        failed = next(episode for episode in browsed.episodes if episode.end == ERROR)
+        note(
+            f"{counted(browsed.n_failed, 'episode')} ended by an error ({failed.detail}); the same command tries again"
+        )
+    return 1 if browsed.n_left or browsed.n_failed else 0
 
 
 class _AskingWatch(Watch):

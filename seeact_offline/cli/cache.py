@@ -38,8 +38,8 @@ def run(args: argparse.Namespace) -> int:
         if store.remark:
             note(store.remark)
         if args.action == "list":
-            found = [one for one in store.summaries() if args.model in (None, one.about)]
-            rows = [(s.about or "not known", s.texts, f"{s.characters / 1e6:.1f}", s.first, s.used) for s in found]
+            summaries = [summary for summary in store.summaries() if args.model in (None, summary.about)]
+            rows = [(s.about or "not known", s.texts, f"{s.characters / 1e6:.1f}", s.first, s.used) for s in summaries]
             table = Table(header=("model", "replies", "MB", "first", "last used"), rows=rows)
             say(f"{path}\n\n{table.markdown()}")
         else:

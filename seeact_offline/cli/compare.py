@@ -33,10 +33,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--group", type=Path, nargs="+", action="append", default=[], metavar="RUN",
-        help="runs that are compared as their mean, such as the seeds of a method; repeat the option, the baseline first",
+        help="runs that are compared as their mean, such as the seeds of a method;"
+        " repeat the option, the baseline first",
     )  # fmt: skip
     parser.add_argument(
-        "--by", type=_names, default=[], metavar="NAME[,NAME...]", help=f"break down by {', '.join(BREAKDOWNS)}"
+        "--by",
+        type=lambda text: [name.strip() for name in text.split(",")],
+        default=[],
+        metavar="NAME[,NAME...]",
+        help=f"break down by {', '.join(BREAKDOWNS)}",
     )
     parser.add_argument("--intersect", action="store_true", help="compare only the steps that all runs have")
     parser.add_argument(
@@ -65,24 +70,26 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None and len(compared) > 1:
         raise InputError("out", sentence=f"`out` needs runs of one split, and these are of {len(compared)}")
     for runs in compared:
-        found = compare(*runs, by=args.by, intersect=args.intersect, detect=args.detect, seed=args.seed)
+        comparison = compare(*runs, by=args.by, intersect=args.intersect, detect=args.detect, seed=args.seed)
         if args.out is not None:
-            _write(args.out, found)
-        say(found.report())
+            _write(args.out, comparison)
+        say(comparison.report())
     return 0
 
 
-def _write(path: Path, found: Comparison) -> None:
-    if path.suffix in figures.ENDINGS and found.overlap is None:
+def _write(path: Path, comparison: Comparison) -> None:
+    if path.suffix in figures.ENDINGS and comparison.overlap is None:
         raise InputError("out", sentence=f"a picture as `out` needs {FEWEST_RUNS} runs or more, and no `group`")
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix in figures.ENDINGS:
-        picture = figures.drawn(draw_comparison, found.to_dict(), path.suffix)
+        picture = figures.drawn(draw_comparison, comparison.to_dict(), path.suffix)
         write_whole(path, lambda draft: draft.write_bytes(picture))
     elif path.suffix == ".json":
-        replace_text(path, json.dumps(found.to_dict(), indent=2) + "\n")
+        replace_text(path, json.dumps(comparison.to_dict(), indent=2) + "\n")
     else:
-        page = found.report() if path.suffix == ".md" else "\n".join(table.latex() for table in found.tables())
+        page = (
+            comparison.report() if path.suffix == ".md" else "\n".join(table.latex() for table in comparison.tables())
+        )
         replace_text(path, printable(page))
 
 
@@ -92,23 +99,19 @@ def _by_split(paths: Sequence[Path]) -> list[list[Path]]:
     An unfinished run in such a folder is left out with a note, and so is one that is alone in its split.
     """
     folders = {path: run_folders(path) for path in paths}
-    if all(found in ([], [path]) for path, found in folders.items()):
+    if all(folders_inside in ([], [path]) for path, folders_inside in folders.items()):
         return [list(paths)]
     splits: dict[str, list[Path]] = {}
-    for path, found in folders.items():
-        for one in found or [path]:
-            if one != path and not (one / "results.json").is_file():
-                note(f"{one} is left out: it has no results yet")
+    for path, folders_inside in folders.items():
+        for folder in folders_inside or [path]:
+            if folder != path and not (folder / "results.json").is_file():
+                note(f"{folder} is left out: it has no results yet")
             else:
-                splits.setdefault(read_results(one).split, []).append(one)
+                splits.setdefault(read_results(folder).split, []).append(folder)
     alone = [runs[0] for runs in splits.values() if len(runs) == 1]
     if len(alone) == len(splits):
         # refused as any single run is
         return [alone[:1]]
-    for one in alone:
-        note(f"{one} is left out: no other run is of its split")
+    for folder in alone:
+        note(f"{folder} is left out: no other run is of its split")
     return [runs for runs in splits.values() if len(runs) > 1]
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",")]

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def apply_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
-    """Makes the file's values the parser's defaults. Raises InputError for an unknown option, an unreadable file, and options that exclude each
-    other, be both in the file or one of them typed."""
+    """Makes the file's values the parser's defaults. Raises InputError for an unknown option, an unreadable file, and
+    options that exclude each other, be both in the file or one of them typed."""
     path = _named(words).config
     if path is None:
         # the parser says that its value is missing
@@ -40,25 +40,27 @@ def apply_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
 
 
 def _check_exclusions(parser: argparse.ArgumentParser, named: Mapping[str, str], words: Sequence[str]) -> None:
-    """Raises InputError as the parser does, which looks at what is typed alone. `named`: the file's options, in words."""
+    """Refuses options that exclude each other, as the parser does, which looks at what is typed alone. `named`:
+    the file's options, in words."""
     typed = {word.partition("=")[0] for word in words}
     for group in parser._mutually_exclusive_groups:
-        found = {}
+        exclusive = {}
         for action in group._group_actions:
             # what is typed wins where both name the same
             if typed & {*action.option_strings}:
-                found[action.dest] = f"`{action.dest}`"
+                exclusive[action.dest] = f"`{action.dest}`"
             elif action.dest in named:
-                found[action.dest] = named[action.dest]
-        if len(found) > 1:
-            first, second, *_ = found.values()
+                exclusive[action.dest] = named[action.dest]
+        if len(exclusive) > 1:
+            first, second, *_ = exclusive.values()
             raise InputError("config", sentence=f"use {first} or {second}, not both")
-        if found:
+        if exclusive:
             group.required = False
 
 
 def load_strategies(words: Sequence[str]) -> list[Strategy]:
-    """Loads the groundings and the agent that the words or their configuration file name, whose options are options of the verb.
+    """Loads the groundings and the agent that the words or their configuration file name, whose
+    options are options of the verb.
 
     Raises InputError.
     """

@@ -1,4 +1,5 @@
-"""`convert-raw-dump`: Mind2Web task files joined with the screenshots of the raw dump, as parquet in the hub's layout."""
+"""`convert-raw-dump`: Mind2Web task files joined with the screenshots of the raw dump,
+as parquet in the hub's layout."""
 
 from __future__ import annotations
 

@@ -72,7 +72,8 @@ def add_model_arguments(parser: argparse.ArgumentParser, **changes: Any) -> argp
     group.add_argument(
         "--max-input-tokens", action=options.Several, type=lambda text: f"max_input_tokens={text}", dest="model_args",
         default=argparse.SUPPRESS, metavar="PAGE+REST",
-        help="of hf/ with a text-to-text model: cut a question's page and its rest each to so many tokens, such as 512+512",
+        help="of hf/ with a text-to-text model: cut a question's page and its rest each to so"
+        " many tokens, such as 512+512",
     )  # fmt: skip
     return named
 
@@ -86,15 +87,17 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGrou
 
 def run(args: argparse.Namespace) -> int:
     """Evaluates one run, or a grid of runs."""
-    given = options.given(args, EvalConfig)
-    models, groundings = given.get("model", [None]), given.get("grounding", [None])
+    options_given = options.given(args, EvalConfig)
+    models, groundings = options_given.get("model", [None]), options_given.get("grounding", [None])
     # a file names one model
     models = models if isinstance(models, list) else [models]
     if len(models) > 1 or len(groundings) > 1:
         usual = EvalConfig()
-        return _run_grid(args, [one or usual.model for one in models], [one or usual.grounding for one in groundings])
+        return _run_grid(
+            args, [name or usual.model for name in models], [name or usual.grounding for name in groundings]
+        )
     for name, values in (("model", models), ("grounding", groundings)):
-        if name in given:
+        if name in options_given:
             setattr(args, name, values[0])
     return _run_one(args)
 
@@ -187,8 +190,8 @@ def _finish(args: argparse.Namespace, config: EvalConfig, run: Run, reporters: S
         from seeact_offline.results.comparing import compare
         from seeact_offline.scoring.comparison import different_data
 
-        found = compare(args.baseline, run.path, seed=config.seed)
-        say("\n" + "\n\n".join([found.differences(), *different_data(found)]))
+        comparison = compare(args.baseline, run.path, seed=config.seed)
+        say("\n" + "\n\n".join([comparison.differences(), *different_data(comparison)]))
         say(f"\nMore of it: compare {args.baseline} {run.path}")
     _note_what_is_left(run, config.max_cost)
     for report in reporters:
@@ -209,8 +212,8 @@ def _note_reading(run: Run) -> bool:
 def config_of(args: argparse.Namespace, **changes: Any) -> EvalConfig:
     """Returns the configuration of a run from the arguments that were given."""
     own = {action.dest for action in args.verb_parser._actions if getattr(action, "is_own", False)}
-    given = {name: value for name, value in vars(args).items() if name in own}
-    return EvalConfig().changed(**options.given(args, EvalConfig) | given | changes)
+    own_options = {name: value for name, value in vars(args).items() if name in own}
+    return EvalConfig().changed(**options.given(args, EvalConfig) | own_options | changes)
 
 
 def _note_what_is_left(run: Run, max_cost: float | None) -> None:
@@ -225,7 +228,8 @@ def _note_what_is_left(run: Run, max_cost: float | None) -> None:
     if failed:
         note(f"\n{failed_steps(run).markdown()}\n")
         note(
-            f"{failed} of {counted(reached, 'step')} failed to run; the same command retries them, --retry-failed only them"
+            f"{failed} of {counted(reached, 'step')} failed to run;"
+            " the same command retries them, --retry-failed only them"
         )
     if run.failed_repeats:
         note(f"{counted(run.failed_repeats, 'step')} failed to run in a repeat; the same command retries them")

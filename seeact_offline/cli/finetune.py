@@ -1,4 +1,5 @@
-"""`finetune`: fine-tune a baseline of the paper by the published recipe, from a published model or a small one from scratch."""
+"""`finetune`: fine-tune a baseline of the paper by the published recipe, from a published
+model or a small one from scratch."""
 
 from __future__ import annotations
 
@@ -35,7 +36,10 @@ HERE: Mapping[str, dict[str, Any]] = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    left_out = "left out: MindAct's for flan-t5, and for blip2, of which none are published; those of --small; ours for vlm and web-agent"
+    left_out = (
+        "left out: MindAct's for flan-t5, and for blip2, of which none are published;"
+        " those of --small; ours for vlm and web-agent"
+    )
     options.add_data_arguments(parser, with_defaults=True)
     parser.set_defaults(split="train")
     start = parser.add_mutually_exclusive_group()
@@ -50,7 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_declared(
     parser: argparse.ArgumentParser, config: type, groups: dict[str, Any], but: Sequence[str] = ()
 ) -> None:
-    """Adds the options that a configuration declares, but for some, each to the group that it names. `groups`: those that are there."""
+    """Adds the options that a configuration declares, but for some, each to the group that it names.
+    `groups`: those that are there."""
     for name, words in words_of(config).items():
         if name not in but:
             if words.group not in groups:
@@ -103,7 +108,7 @@ def _stopped(out: Path) -> str:
 
 
 def fine_tuning_of(args: argparse.Namespace) -> FineTuning:
-    """Raises InputError."""
+    """Reads a fine-tuning from the options. Raises InputError."""
     asked = FineTuning(**options.given(args, FineTuning) | {"command": ""})
     if asked.published is not None and not hasattr(args, "prompts"):
         kind = RECIPES[asked.published].pack
@@ -120,7 +125,8 @@ def fine_tuning_of(args: argparse.Namespace) -> FineTuning:
 
 
 def _command(args: argparse.Namespace) -> str:
-    """The command that does the same again, for the card: all that decides the weights, and no folder but those named."""
+    """The command that does the same again, for the card: all that decides the weights,
+    and no folder but those named."""
     words = ["seeact-offline", "finetune", "--baseline", getattr(args, "baseline", defaults_of(FineTuning)["baseline"])]
     words += ["--dataset", str(args.dataset), *(["--small"] if args.small else [])]
     names = "published base limit scores prompts eval_ranker".split()

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def config_of(args: argparse.Namespace) -> ImproveConfig:
-    """Raises InputError."""
+    """Reads a configuration from the options. Raises InputError."""
     config = ImproveConfig(**options.given(args, ImproveConfig), running=Running(**options.given(args, Running)))
     full = FULL if args.full else {}
     recipe = dataclasses.replace(config.recipe, **{**full, **options.given(args, Recipe)})

@@ -1,4 +1,5 @@
-"""`seeact_offline.evaluate` as people call it in a terminal or a notebook: with progress, and a word on steps that failed."""
+"""`seeact_offline.evaluate` as people call it in a terminal or a notebook: with progress,
+and a word on steps that failed."""
 
 from __future__ import annotations
 
@@ -25,11 +26,18 @@ class Shown(Enum):
 def evaluate(config: EvalConfig | None = None, *, watch: Watch | Shown | None = Shown.IF_SEEN, **options: Any) -> Run:
     """Runs a model over the steps of a split and scores it, as the command `eval` does; the run is in its `out` folder.
 
-    `options` are fields of `EvalConfig`, which win over `config`; `watch` hears of progress (default: it is shown in a terminal or
-    a notebook), None is silence. A run that was stopped resumes from its folder and asks for nothing twice. Works inside a running
-    event loop (Jupyter) too.
+    `options` are fields of `EvalConfig`, which win over `config`; `watch` hears of progress (default: it is shown in a
+    terminal or a notebook), None is silence. A run that was stopped resumes from its folder and asks for nothing twice.
+    Works inside a running event loop (Jupyter) too.
 
-    Raises InputError for what cannot be used. A step that fails is a counted failure of the results, never an exception.
+    Raises InputError for what cannot be used. A step that fails is a counted failure of
+    the results, never an exception.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     run = evaluate(limit=1, grounding="pixel", model="builtin/oracle", out=folder, watch=None)
+    ...     print(len(run.predictions()), f"{run.results['step_success_rate']['macro']:.3f}")
+    7 0.857
     """
     is_default = isinstance(watch, Shown)
     heard = (_NotebookWatch() if _is_seen() else Watch()) if isinstance(watch, Shown) else watch
@@ -63,8 +71,8 @@ def _failures(predictions: list[Prediction]) -> str:
     if not failed:
         return ""
     first = failed[0]
-    alike = sum((one.failure, one.detail) == (first.failure, first.detail) for one in failed)
+    alike = sum((prediction.failure, prediction.detail) == (first.failure, first.detail) for prediction in failed)
     return (
-        f"{len(failed)} of {counted(len(predictions), 'step')} failed to run and count as wrong, {alike} of them as the first,"
-        f" {first.key}: {first.failure}: {first.detail}"
+        f"{len(failed)} of {counted(len(predictions), 'step')} failed to run and count as wrong,"
+        f" {alike} of them as the first, {first.key}: {first.failure}: {first.detail}"
     )

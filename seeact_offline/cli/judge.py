@@ -1,4 +1,5 @@
-"""`judge`: asks a model whether trajectories have done their tasks, and compares its verdicts with the labels that they hold."""
+"""`judge`: asks a model whether trajectories have done their tasks, and compares its verdicts
+with the labels that they hold."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ from seeact_offline.trajectories.judges import JUDGES
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source", metavar="RUN|FOLDER",
-        help="a folder of trajectories (ours, WebVoyager's, Online-Mind2Web's, SeeAct's, AgentRewardBench's), a scored run, or a data set with recorded tasks, such as sample",
+        help="a folder of trajectories (ours, WebVoyager's, Online-Mind2Web's, SeeAct's, AgentRewardBench's), a scored"
+        " run, or a data set with recorded tasks, such as sample",
     )  # fmt: skip
     rules = parser.add_argument_group("judge")
     basic(
@@ -32,8 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     basic(
         rules.add_argument(
-            "--k", type=lambda text: tuple(one.strip() for one in text.split(",")), default=(), metavar="K[,K]",
-            help="numbers of last screenshots to show, or all, such as 1,2,3,all (default: the judge's own: 3 for openwebvoyager, 1 for agenttrek and autonomouseval, else all)",
+            "--k", type=lambda text: tuple(count.strip() for count in text.split(",")), default=(), metavar="K[,K]",
+            help="numbers of last screenshots to show, or all, such as 1,2,3,all"
+            " (default: the judge's own: 3 for openwebvoyager, 1 for agenttrek and autonomouseval, else all)",
         )
     )  # fmt: skip
     basic(
@@ -54,7 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_fields(rules, EvalConfig, "prompts")
     options.add_fields(
         rules, EvalConfig, "split", is_basic=False,
-        help=f"split of a data set: train, cross_task, cross_website, cross_domain or all (default: {EvalConfig().split})",
+        help="split of a data set: train, cross_task, cross_website, cross_domain or all"
+        f" (default: {EvalConfig().split})",
     )  # fmt: skip
     options.add_fields(rules, EvalConfig, "limit", help="judge only the first N tasks")
     options.add_fields(rules, EvalConfig, "sample")
@@ -74,31 +78,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     config = config_of(args, repeats=0)
-    found = judge(
+    judged = judge(
         args.source, judge=args.judge, k=args.k, repeats=args.repeats, constructed=args.constructed,
         config=config, watch=TerminalWatch(),
     )  # fmt: skip
-    say(judgement_table(found.judgements).markdown())
-    if found.labels and any(one.ran for one in found.judgements):
+    say(judgement_table(judged.judgements).markdown())
+    if judged.labels and any(judgement.ran for judgement in judged.judgements):
         try:
-            document = agreement_document(agreements(found.judgements, found.labels))
+            document = agreement_document(agreements(judged.judgements, judged.labels))
             say("\n" + "\n\n".join(filter(None, (document.remark, document.body()))))
         except InputError as error:
             # people may be unsure or split evenly; the verdicts are there all the same
             note(f"no agreement: {error.problem}")
-        say(f"\nLabels: {found.path / LABELS}")
-    if not any(one.calls or one.reply or not one.ran for one in found.judgements):
-        outcomes = Counter(one.outcome for one in found.judgements)
+        say(f"\nLabels: {judged.path / LABELS}")
+    if not any(judgement.calls or judgement.reply or not judgement.ran for judgement in judged.judgements):
+        outcomes = Counter(judgement.outcome for judgement in judged.judgements)
         hint = "; --judge strict needs no answer" if NO_ANSWER in outcomes else ""
         note(f"no call was made: {', '.join(f'{name} {n}' for name, n in sorted(outcomes.items()))}{hint}")
-    say(f"\nVerdicts: {found.path / VERDICTS}")
-    if found.spent_usd is not None:
-        say(f"Spent on this folder: {found.spent_usd:.4f} USD")
-    if found.n_left:
-        note(f"stopped at --max-cost {config.max_cost}: {counted(found.n_left, 'judgement')} not made")
-    if found.n_failed:
-        failed = next(one for one in found.judgements if not one.ran)
+    say(f"\nVerdicts: {judged.path / VERDICTS}")
+    if judged.spent_usd is not None:
+        say(f"Spent on this folder: {judged.spent_usd:.4f} USD")
+    if judged.n_left:
+        note(f"stopped at --max-cost {config.max_cost}: {counted(judged.n_left, 'judgement')} not made")
+    if judged.n_failed:
+        failed = next(judgement for judgement in judged.judgements if not judgement.ran)
         note(
-            f"{counted(found.n_failed, 'call')} failed, {failed.outcome} first ({failed.detail}); the same command asks again"
+            f"{counted(judged.n_failed, 'call')} failed, {failed.outcome} first ({failed.detail});"
+            " the same command asks again"
         )
-    return 1 if found.n_left or found.n_failed else 0
+    return 1 if judged.n_left or judged.n_failed else 0

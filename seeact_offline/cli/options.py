@@ -83,8 +83,8 @@ def add_fields(
     is_basic: bool | None = None,
     **changes: Any,
 ) -> dict[str, argparse.Action]:
-    """Adds options that a configuration declares, which are arguments if they were given. `with_defaults`: in any case, for verbs without
-    this configuration. `is_basic` and `changes` differ from what is declared."""
+    """Adds options that a configuration declares, which are arguments if they were given. `with_defaults`: in any case,
+    for verbs without this configuration. `is_basic` and `changes` differ from what is declared."""
     declared, defaults = words_of(config), defaults_of(config)
     added = {}
     for name in names:
@@ -117,7 +117,7 @@ def add_fields(
 
 def given(args: argparse.Namespace, config: type) -> dict[str, Any]:
     """Collects the fields of a configuration that were given."""
-    values = {known.name: getattr(args, known.name) for known in fields(config) if hasattr(args, known.name)}
+    values = {field.name: getattr(args, field.name) for field in fields(config) if hasattr(args, field.name)}
     for name, words in words_of(config).items():
         if words.gather is not None and name in values:
             values[name] = words.gather(values[name])
@@ -152,18 +152,18 @@ def splits_of(dataset: str, split: str | None) -> tuple[str, ...]:
             return (canonical_split(Path(dataset).stem.split("-")[0]),)
         except DatasetError:
             return (ALL,)
-    found, missing = [], None
+    present, missing = [], None
     for name in SPLITS:
         try:
             open_split(dataset, name)
-            found.append(name)
+            present.append(name)
         except DatasetError as error:
             if error.argument != "split":
                 raise
             missing = error
-    if not found and missing is not None:
+    if not present and missing is not None:
         raise missing
-    return tuple(found)
+    return tuple(present)
 
 
 def add_asked_data(parser: argparse.ArgumentParser) -> None:

@@ -25,7 +25,8 @@ LINE_EVERY_S = 10.0
 
 
 class LastingStream:
-    """A standard stream that outlives its reader: once it cannot be written (a closed pipe, a full disk), text is dropped.
+    """A standard stream that outlives its reader: once it cannot be written (a closed
+    pipe, a full disk), text is dropped.
 
     A run is worth more than its output, so printing never ends it.
     """
@@ -96,9 +97,9 @@ def note(text: str) -> None:
 def fail(text: str) -> int:
     """Prints an error in one sentence to standard error, a long one without its middle; returns the exit status 2."""
     # secrets first: half of one would not be recognised
-    said = " ".join(printable(text).split())
+    sentence = " ".join(printable(text).split())
     half = LONGEST_ERROR // 2
-    note(f"error: {said if len(said) <= LONGEST_ERROR else f'{said[:half]} [...] {said[-half:]}'}")
+    note(f"error: {sentence if len(sentence) <= LONGEST_ERROR else f'{sentence[:half]} [...] {sentence[-half:]}'}")
     return 2
 
 

@@ -1,7 +1,7 @@
 """The command line's parser: help in layers, and errors in one sentence with the name that was probably meant.
 
-An option is `basic` where it is declared. The help of a verb with many options shows these, its required options and those of
-the strategy that the words name; `--help all` shows every option.
+An option is `basic` where it is declared. The help of a verb with many options shows these, its required options and
+those of the strategy that the words name; `--help all` shows every option.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def basic(action: argparse.Action) -> argparse.Action:
 
 
 class Parser(argparse.ArgumentParser):
-    """Reports wrong usage in one sentence. Options have no abbreviations, because `--config` is looked up by its full name."""
+    """Reports wrong usage in one sentence. Options have no abbreviations, because `--config`
+    is looked up by its full name."""
 
     own: frozenset[str] = frozenset()
     """Names of the options that the named strategy has, which the short help shows too."""
@@ -43,16 +44,17 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("-h", "--help", nargs="?", action=_Help, default=argparse.SUPPRESS, metavar="all", help=text)
 
     def error(self, message: str) -> NoReturn:
-        """Exits with `--option: expected ..., got ...`, the nearest name where there is one, else a pointer to the help."""
+        """Exits with `--option: expected ..., got ...`, the nearest name where there is
+        one, else a pointer to the help."""
         # `argument -h/--help: ...`: the long name alone
         text = re.sub(r"^argument (?:-\w/)?([^\s/:]+)\S*:", r"\1:", message)
-        found = re.search(r"expected (.*), got (.*)", text)
-        hint = did_you_mean(found[2], found[1]) if found else ""
+        expectation = re.search(r"expected (.*), got (.*)", text)
+        hint = did_you_mean(expectation[2], expectation[1]) if expectation else ""
         self.exit(fail(text + (hint or f"; see {self.prog} --help")))
 
     def unknown(self, words: Sequence[str]) -> NoReturn:
         """Exits for words that the verb does not know."""
-        word = next((one for one in words if one.startswith("-")), words[0]).partition("=")[0]
+        word = next((option for option in words if option.startswith("-")), words[0]).partition("=")[0]
         if not word.startswith("-"):
             self.error(f"unexpected argument {word}")
         if "--grounding" in self._option_string_actions:
@@ -63,8 +65,8 @@ class Parser(argparse.ArgumentParser):
             if owners:
                 alone = " and ".join(owners) if len(owners) <= MOST_NAMED else "GUI models"
                 self.exit(fail(f"{word} is an option of {alone} alone: name one with --grounding or --agent"))
-        known = ", ".join(name for action in self._actions for name in action.option_strings if name.startswith("--"))
-        hint = did_you_mean(word, known)
+        options = ", ".join(name for action in self._actions for name in action.option_strings if name.startswith("--"))
+        hint = did_you_mean(word, options)
         self.exit(fail(f"there is no option {word}{hint or f'; see {self.prog} --help'}"))
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -86,7 +88,9 @@ class Parser(argparse.ArgumentParser):
             formatter.start_section(group.title)
             formatter.add_arguments(shown)
             formatter.end_section()
-        named = " or ".join(f"{one} NAME" for one in ("--grounding", "--agent") if one in self._option_string_actions)
+        named = " or ".join(
+            f"{option} NAME" for option in ("--grounding", "--agent") if option in self._option_string_actions
+        )
         of_strategy = f"; {named} --help: its own" if named else ""
         formatter.add_text(f"--help all: all {len(self._actions)} options{of_strategy}")
         return formatter.format_help()
@@ -118,7 +122,8 @@ class _Help(argparse.Action):
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
     ) -> None:
         is_short = isinstance(parser, Parser) and parser.is_layered and values != "all"
-        say((parser.short_help() if is_short else parser.format_help()).removesuffix("\n"))  # type: ignore[attr-defined]
+        text = parser.short_help() if is_short else parser.format_help()  # type: ignore[attr-defined]
+        say(text.removesuffix("\n"))
         parser.exit()
 
 

@@ -172,8 +172,8 @@ def duration(seconds: float) -> str:
 
 
 def fitting_bar(console: Console | None = None) -> Progress:
-    """Makes a live line that never wraps: a narrow terminal drops the bar, then the figures from the last on, then the label; count, rate and time
-    left stay. `console`: default standard error."""
+    """Makes a live line that never wraps: a narrow terminal drops the bar, then the figures from the last on, then the
+    label; count, rate and time left stay. `console`: default standard error."""
     from rich.progress import BarColumn, Progress, RenderableColumn, TextColumn
     from rich.text import Text
 
@@ -187,7 +187,7 @@ def fitting_bar(console: Console | None = None) -> Progress:
                 self.columns = chosen(task.description, f"{task.completed:.0f}/{task.total:.0f}", task.fields)
             return super().make_tasks_table(tasks)
 
-    def chosen(label: str, count: str, said: dict[str, str]) -> tuple[ProgressColumn, ...]:
+    def chosen(label: str, count: str, texts: dict[str, str]) -> tuple[ProgressColumn, ...]:
         columns: dict[str, ProgressColumn] = {
             "label": TextColumn("{task.description}", markup=False),
             "bar": BarColumn(),
@@ -195,8 +195,8 @@ def fitting_bar(console: Console | None = None) -> Progress:
             **{name: text(name) for name in ("rate", "left")},
             "figures": RenderableColumn(),
         }
-        figures = said["figures"].split(GAP)
-        widths = {"label": len(label), "bar": BAR[0], "count": len(count), **{name: len(said[name]) for name in said}}
+        figures = texts["figures"].split(GAP)
+        widths = {"label": len(label), "bar": BAR[0], "count": len(count), **{name: len(texts[name]) for name in texts}}
         kept = [name for name in columns if name == "bar" or widths[name]]
         for least in ("bar", "figures", "label"):
             # a space after each column: some terminals wrap in the last one

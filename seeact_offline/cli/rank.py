@@ -1,4 +1,5 @@
-"""`rank`: scores the candidates of a split into a score file, and prints how often the right element is near the top."""
+"""`rank`: scores the candidates of a split into a score file, and prints how often the
+right element is near the top."""
 
 from __future__ import annotations
 
@@ -107,7 +108,7 @@ def _write_curve(
 
 
 def _curve_of(path: Path) -> list[CurvePoint]:
-    """Raises InputError."""
+    """Reads the curve of another ranker. Raises InputError."""
     wanted = "a .curve.csv that `rank --curve` wrote"
     try:
         return read_curve(read_text("beside", path, wanted))
@@ -151,7 +152,10 @@ def _files(results: dict[str, Any]) -> Iterator[str]:
     if left_out:
         named = ", ".join(f"{name} {n}" for name, n in results["failures"].items())
         more = ", ..." if len(left_out) > NAMED else ""
-        yield f"{counted(len(left_out), 'step')} could not be ranked ({named}) and count as not found: {', '.join(left_out[:NAMED])}{more}"
+        yield (
+            f"{counted(len(left_out), 'step')} could not be ranked ({named}) and count as not found:"
+            f" {', '.join(left_out[:NAMED])}{more}"
+        )
     yield f"Scores: {results['out']}"
     if "curve" in results:
         yield f"Curve: {', '.join(results['curve'].values())}"

@@ -36,12 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="URL",
-        help="let pages send requests to this origin too, as https://host; may be repeated (default: only that of the start)",
+        help="let pages send requests to this origin too, as https://host; may be repeated"
+        " (default: only that of the start)",
     )
     parser.add_argument("--force", action="store_true", help="record all tasks, over those in --out (default: resume)")
     parser.add_argument(
         "--prove", action="store_true",
-        help="afterwards play each task with an act left out, a false value, an act too many; name the checks that such a play passes",
+        help="afterwards play each task with an act left out, a false value, an act too many;"
+        " name the checks that such a play passes",
     )  # fmt: skip
     parser.add_argument("--no-raw-html", action="store_true", help="leave the column raw_html empty")
 

@@ -1,4 +1,5 @@
-"""`reward`: scores finished tasks of VisualWebArena's or WebArena's task files by programs over answers, addresses and stored pages."""
+"""`reward`: scores finished tasks of VisualWebArena's or WebArena's task files by programs over
+answers, addresses and stored pages."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from seeact_offline.runs.opening import safe_name
 from seeact_offline.trajectories.rewarding import reasons, reward_files
 
 SITES = ("CLASSIFIEDS", "REDDIT", "SHOPPING", "SHOPPING_ADMIN", "GITLAB", "WIKIPEDIA", "MAP", "HOMEPAGE")
-"""Sites of the task files: `__NAME__` in a file is replaced by the environment variable of this name, where it is set."""
+"""Sites of the task files: `__NAME__` in a file is replaced by the environment variable
+of this name, where it is set."""
 REWARDS = "rewards.jsonl"
 MAX_TOKENS = 768
 
@@ -66,16 +68,16 @@ def run(args: argparse.Namespace) -> int:
             settings.check_limit()
             stack.enter_context(folder.alone())
             model = settings.open(stack.enter_context(settings.spending(folder)))
-        found = reward_files(args.config, args.answers, args.states, model=model, sites=sites)
+        rewards = reward_files(args.config, args.answers, args.states, model=model, sites=sites)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-        replace_text(out / REWARDS, "".join(f"{line}\n" for line in found.lines()))
-    say(found.table.markdown())
-    for name, meaning in reasons(found).items():
+        replace_text(out / REWARDS, "".join(f"{line}\n" for line in rewards.lines()))
+    say(rewards.table.markdown())
+    for name, meaning in reasons(rewards).items():
         say(f"- {name}: {meaning}")
-    say("\nTasks whose score depends on the rules:\n" if found.differences else "\nNo score depends on the rules.")
-    for line in found.differences:
+    say("\nTasks whose score depends on the rules:\n" if rewards.differences else "\nNo score depends on the rules.")
+    for line in rewards.differences:
         say(f"- {line}")
     if out is not None:
         note(f"task by task in {out / REWARDS}")
-    return 1 if found.failed else 0
+    return 1 if rewards.failed else 0

@@ -26,26 +26,27 @@ def run(args: argparse.Namespace) -> int:
 
     if not args.folder.is_dir():
         raise InputError("folder", sentence=f"there is no folder {args.folder}; name the one that holds your runs")
-    folders = [one for child in sorted(args.folder.glob("*/")) for one in run_folders(child) or []]
+    folders = [run_folder for child in sorted(args.folder.glob("*/")) for run_folder in run_folders(child) or []]
     folders = folders or run_folders(args.folder)
-    found = [listed_run(one, str(one.relative_to(args.folder))) for one in dict.fromkeys(folders)]
+    listed = [listed_run(run_folder, str(run_folder.relative_to(args.folder))) for run_folder in dict.fromkeys(folders)]
     # those without a date come last
-    found.sort(key=lambda one: (not one.date, one.date, one.name))
-    say(json.dumps([asdict(one) for one in found], indent=2) if args.json else _table(found, args.folder))
+    listed.sort(key=lambda listing: (not listing.date, listing.date, listing.name))
+    say(json.dumps([asdict(listing) for listing in listed], indent=2) if args.json else _table(listed, args.folder))
     return 0
 
 
-def _table(found: list[ListedRun], folder: Path) -> str:
-    if not found:
+def _table(listed: list[ListedRun], folder: Path) -> str:
+    if not listed:
         return f"{folder} holds no runs"
-    shown = [name for name in FIGURES if any(name in one.figures for one in found)]
+    shown = [name for name in FIGURES if any(name in listing.figures for listing in listed)]
     rows = [
         (
-            one.name, one.status, one.date[:16].replace("T", " "), one.model, one.asked_by, one.split, one.steps,
-            *(percent(value) if (value := one.figures.get(name)) is not None else None for name in shown),
+            listing.name, listing.status, listing.date[:16].replace("T", " "), listing.model, listing.asked_by,
+            listing.split, listing.steps,
+            *(percent(value) if (value := listing.figures.get(name)) is not None else None for name in shown),
         )
-        for one in found
+        for listing in listed
     ]  # fmt: skip
     header = ("run", "status", "begun", "model", "grounding or agent", "split", "steps or tasks")
-    problems = [f"{one.name}: {one.problem}" for one in found if one.problem]
+    problems = [f"{listing.name}: {listing.problem}" for listing in listed if listing.problem]
     return Table(header=(*header, *(f"{FIGURES[name]}, %" for name in shown)), rows=rows, notes=problems).markdown()

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from seeact_offline.runs.run import Run
 
 OTHER_PROGRAMS = Doors({name: f"seeact_offline.cli.score_files:{name}" for name in ("add_arguments", "import_files")})
-"""Functions for predictions of other programs: one adds options, one makes a run of what the options name, if anything."""
+"""Functions for predictions of other programs: one adds options, one makes a run of what
+the options name, if anything."""
 CHECKS_ALONE = "`check` takes a run alone, whose files are left as they are; remove the other options"
 
 
@@ -29,17 +30,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--protocol", type=_names, default=(), metavar="NAME[,NAME...]",
-        help=f"scoring rules: {', '.join(PROTOCOLS)} or FILE.py:NAME (default: the run's or the format's); for several, the rules that make them"
-        " differ are printed",
+        help=f"scoring rules: {', '.join(PROTOCOLS)} or FILE.py:NAME (default: the run's or the format's); for several,"
+        " the rules that make them differ are printed",
     )  # fmt: skip
     parser.add_argument(
         "--out", type=Path, metavar="DIR",
-        help="folder of the results (default: the run's folder); with several protocols a folder in it each, and delta.json and"
-        " delta.md (default: nothing is written); for predictions of another program the folder of the run that they become",
+        help="folder of the results (default: the run's folder); with several protocols a folder in it each,"
+        " and delta.json and delta.md (default: nothing is written);"
+        " for predictions of another program the folder of the run that they become",
     )  # fmt: skip
     parser.add_argument(
         "--dataset", metavar="DIR|FILE|HUB_ID",
-        help="the data set with the right answers: for a run, its data where they are now (default: as kept with the run);"
+        help="the data set with the right answers: for a run, its data where they are now"
+        " (default: as kept with the run);"
         " required by all formats but uground",
     )  # fmt: skip
     parser.add_argument(
@@ -48,7 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--causes", type=Path, metavar="FILE",
-        help="for a run: causes of loss that a person gives (`view --causes`), added to the computed ones and counted in the waterfall",
+        help="for a run: causes of loss that a person gives (`view --causes`),"
+        " added to the computed ones and counted in the waterfall",
     )  # fmt: skip
     parser.add_argument(
         "--also-right", type=Path, metavar="FILE",
@@ -56,7 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--check", action="store_true",
-        help="compare a run's files with each other, its replies and its data, name each difference, and end with status 1 if there is one; with"
+        help="compare a run's files with each other, its replies and its data, name each difference, and end with"
+        " status 1 if there is one; with"
         " --dataset every page is read too",
     )  # fmt: skip
     if "add_arguments" in OTHER_PROGRAMS:
@@ -119,15 +124,16 @@ def _check(args: argparse.Namespace) -> int:
     protocol = args.protocol[0] if args.protocol else None
     status = 0
     for folder in runs:
-        found = verify(
-            folder, dataset=args.dataset, protocol=protocol, oracle=args.oracle, causes=args.causes, also_right=args.also_right
+        verification = verify(
+            folder, dataset=args.dataset, protocol=protocol, oracle=args.oracle, causes=args.causes,
+            also_right=args.also_right,
         )  # fmt: skip
-        for difference in found.differences:
+        for difference in verification.differences:
             say(f"{folder}: {difference}" if len(runs) > 1 else difference)
-        for text in found.not_proved:
+        for text in verification.not_proved:
             note(f"not proved: {text}")
-        say(f"{folder}: {found.status}")
-        status = max(status, int(bool(found.differences)))
+        say(f"{folder}: {verification.status}")
+        status = max(status, int(bool(verification.differences)))
     return status
 
 

@@ -47,7 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def import_files(args: argparse.Namespace) -> ImportedRun | int | None:
-    """Makes a run of what the options name. None: they name a run of ours; an exit status: nobody says whose language the replies are in.
+    """Makes a run of what the options name. None: they name a run of ours; an exit status: nobody says
+    whose language the replies are in.
 
     Raises InputError.
     """
@@ -67,8 +68,8 @@ def _lacks_agent(args: argparse.Namespace) -> bool:
 
     if args.agent is not None or args.finished is None or not args.finished.is_file():
         return False
-    found = None if args.format else looks_like(args.finished)
-    return args.format == "replies" or (found is not None and found.name == "replies")
+    file_format = None if args.format else looks_like(args.finished)
+    return args.format == "replies" or (file_format is not None and file_format.name == "replies")
 
 
 def _show_fits(args: argparse.Namespace) -> int:

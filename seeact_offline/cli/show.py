@@ -63,7 +63,8 @@ def add_arguments(parser: Parser) -> None:
             "--boxes",
             type=Path,
             metavar="FILE",
-            help="write the page with all candidates: the right ones green, the others offered red with their ranks, the rest blue",
+            help="write the page with all candidates: the right ones green,"
+            " the others offered red with their ranks, the rest blue",
         )
     )
     basic(
@@ -102,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _picture_paths(args: argparse.Namespace, config: EvalConfig, step: Step) -> PicturePaths:
-    """Raises InputError for files that cannot be written, before anything is ranked."""
+    """Names the files of pictures. Raises InputError for files that cannot be written, before anything is ranked."""
     if args.boxes is not None:
         boxes_format(args.boxes)
     if args.picture is not None and config.no_image:
@@ -137,8 +138,8 @@ def _shown(
 
 
 def _group(question: Question, pictures: tuple[SentPicture | None, ...]) -> dict[str, Any]:
-    """`choices` are ids with their texts, or with their marks. `crop` and `image` are those of turn 1, null where it shows no
-    picture; a picture of turn 2 follows as `image_turn2`."""
+    """`choices` are ids with their texts, or with their marks. `crop` and `image` are those of turn 1, null where it
+    shows no picture; a picture of turn 2 follows as `image_turn2`."""
     first, *later = pictures
     texts = question.texts or question.labels
     group: dict[str, Any] = {
@@ -149,8 +150,10 @@ def _group(question: Question, pictures: tuple[SentPicture | None, ...]) -> dict
         "image": None if first is None else str(first.path),
     }
     if question.examples:
-        group["examples"] = [{"role": one.role, "text": one.text} for one in question.examples]
-    return group | {f"image_turn{turn}": str(one.path) for turn, one in enumerate(later, 2) if one is not None}
+        group["examples"] = [{"role": example.role, "text": example.text} for example in question.examples]
+    return group | {
+        f"image_turn{turn}": str(picture.path) for turn, picture in enumerate(later, 2) if picture is not None
+    }
 
 
 def _print_text(prepared: PreparedStep, shown: dict[str, Any], pictures: Pictures, config: EvalConfig) -> None:
@@ -170,8 +173,8 @@ def _print_text(prepared: PreparedStep, shown: dict[str, Any], pictures: Picture
     if is_shared:
         say(f"\n== turn 1, of every group\n{firsts.pop()}")
     for i, (group, sent) in enumerate(zip(shown["groups"], pictures, strict=True)):
-        said = [_describe(one, config) for one in sent if one is not None]
-        where = f"{' and '.join(said)}, page pixels {group['crop']}" if said else "no picture"
+        descriptions = [_describe(picture, config) for picture in sent if picture is not None]
+        where = f"{' and '.join(descriptions)}, page pixels {group['crop']}" if descriptions else "no picture"
         say(f"\n== group {i}: {counted(len(group['choices']), 'choice')}, {where}")
         if group["system"] and len(systems) > 1:
             say(f"-- system\n{group['system']}")
@@ -190,17 +193,22 @@ def _print_right(prepared: PreparedStep, shown: dict[str, Any]) -> None:
     """Names the right elements with their ranks, and says whether they are offered."""
     ranks = {candidate["id"]: candidate["rank"] for candidate in shown["candidates"]}
     offered = {choice for group in shown["groups"] for choice, _ in group["choices"]}
-    right = [one.backend_node_id for one in prepared.step.candidates if one.is_positive]
+    right = [candidate.backend_node_id for candidate in prepared.step.candidates if candidate.is_positive]
     say(f"\n== right element{'' if right else ': none on this page'}")
-    for one in right:
-        place = f"rank {ranks[one]}, {'' if one in offered else 'not '}offered" if one in ranks else "nothing is ranked"
+    for element in right:
+        place = (
+            f"rank {ranks[element]}, {'' if element in offered else 'not '}offered"
+            if element in ranks
+            else "nothing is ranked"
+        )
         step = prepared.step
-        words = prepared.page.ranker_text(one).split(TARGET, 1)[-1] if step.has_page else step.action_text
-        say(f"{one}  {place}  {words[:100]}")
+        words = prepared.page.ranker_text(element).split(TARGET, 1)[-1] if step.has_page else step.action_text
+        say(f"{element}  {place}  {words[:100]}")
 
 
 def _describe(sent: SentPicture, config: EvalConfig) -> str:
     """A picture in words: its file, size, format and detail."""
     size = getattr(sent.picture, "size", None)
     pixels = "" if size is None else f"{size[0]} x {size[1]} px, "
-    return f"picture {sent.path} ({pixels}{config.image_format}, {sent.n_bytes / 1000:,.0f} kB, detail {config.image_detail})"
+    coded = f"{config.image_format}, {sent.n_bytes / 1000:,.0f} kB, detail {config.image_detail}"
+    return f"picture {sent.path} ({pixels}{coded})"

@@ -44,7 +44,9 @@ class PicturePaths:
         """Raises InputError for a file of another ending than the format has."""
         expected = self.image_format.endings
         if self.file is not None and self.file.suffix.lower() not in expected:
-            other = next((known for known in _KNOWN if self.file.suffix.lower() in known.endings), None)
+            other = next(
+                (image_format for image_format in _KNOWN if self.file.suffix.lower() in image_format.endings), None
+            )
             hint = "" if other is None else f" (--image-format {other} sends {self.file.suffix})"
             wanted = f"a file ending in {' or '.join(expected)}, as pictures are sent as {self.image_format}{hint}"
             raise InputError("picture", wanted, str(self.file))
@@ -62,7 +64,8 @@ class PicturePaths:
 
 
 def write_pictures(questions: Sequence[Question], paths: PicturePaths) -> Pictures:
-    """Writes the pictures of all questions, encoded as they are sent; makes the folder even for none. Raises InputError, RowError."""
+    """Writes the pictures of all questions, encoded as they are sent; makes the folder even for
+    none. Raises InputError, RowError."""
     if paths.folder is not None:
         with _writable("out", paths.folder):
             paths.folder.mkdir(parents=True, exist_ok=True)
@@ -85,15 +88,16 @@ def _write(picture: Picture, targets: Sequence[Path], paths: PicturePaths) -> Se
 
 def boxes_format(path: Path) -> ImageFormat:
     """The format of a file by its ending. Raises InputError."""
-    found = next((known for known in BOXES if path.suffix.lower() in known.endings), None)
-    if found is None:
-        endings = ", ".join(ending for known in BOXES for ending in known.endings)
+    chosen = next((image_format for image_format in BOXES if path.suffix.lower() in image_format.endings), None)
+    if chosen is None:
+        endings = ", ".join(ending for image_format in BOXES for ending in image_format.endings)
         raise InputError("boxes", f"a file ending in one of {endings}", str(path))
-    return found
+    return chosen
 
 
 def write_boxes(prepared: PreparedStep, path: Path) -> int:
-    """Writes the recorded page with every candidate's box, and returns how many cannot be seen. Raises InputError, RowError."""
+    """Writes the recorded page with every candidate's box, and returns how many cannot be
+    seen. Raises InputError, RowError."""
     ranks = {candidate.backend_node_id: candidate.rank for candidate in prepared.ranked}
     outlines = [
         Outline(candidate.box, candidate.is_positive, ranks.get(candidate.backend_node_id))

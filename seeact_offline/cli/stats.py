@@ -1,4 +1,5 @@
-"""`stats`: the SeeAct paper's Table 1 for any data set, beside the paper's own figures, or its likeness to real data."""
+"""`stats`: the SeeAct paper's Table 1 for any data set, beside the paper's own figures,
+or its likeness to real data."""
 
 from __future__ import annotations
 
@@ -34,8 +35,9 @@ AVERAGES = {
 }
 NOTES = (
     "HTML tokens: of cleaned_html, by the tokenizer {tokenizer}; figures by different tokenizers do not compare.",
-    "Visual tokens: OpenAI's published rule: fitted into 2048 px, shortest side to 768 px, 170 for each tile of 512 px, and 85. "
-    "It gives at most 1,445, so that the paper's figures are reached only at full size, without the two downscales.",
+    "Visual tokens: OpenAI's published rule: fitted into 2048 px, shortest side to 768 px,"
+    " 170 for each tile of 512 px, and 85. It gives at most 1,445,"
+    " so that the paper's figures are reached only at full size, without the two downscales.",
     "Subdomains are what the paper calls domains.",
 )
 WORDS_NOTE = "Words are runs of letters, up to three digits, and single marks: a stand-in that needs no download."
@@ -71,10 +73,10 @@ def run(args: argparse.Namespace) -> int:
         ranges = {name: [figure.low, figure.high] for name, figure in LIKENESS.items()}
         say(json.dumps({"splits": profiles, "real": ranges}, indent=2) if args.json else profile_table(profiles))
         return 0
-    found = [dataset_stats(rows, name, tokenizer.count) for name, rows in steps.items()]
+    stats = [dataset_stats(rows, name, tokenizer.count) for name, rows in steps.items()]
     # no figure of the paper stands beside the bundled sample
     paper = {} if dataset == "sample" else paper_table1()
-    say(_as_json(dataset, found, tokenizer, paper) if args.json else _as_text(found, tokenizer, paper))
+    say(_as_json(dataset, stats, tokenizer, paper) if args.json else _as_text(stats, tokenizer, paper))
     return 0
 
 
@@ -92,23 +94,23 @@ def profile_table(profiles: Mapping[str, Mapping[str, float | None]]) -> str:
 
 
 def _as_json(
-    dataset: str, found: list[DatasetStats], tokenizer: Tokenizer, paper: Mapping[str, Mapping[str, Any]]
+    dataset: str, all_stats: list[DatasetStats], tokenizer: Tokenizer, paper: Mapping[str, Mapping[str, Any]]
 ) -> str:
     splits = {
         stats.split: {
             **dataclasses.asdict(stats),
             "paper": paper.get(stats.split),
         }
-        for stats in found
+        for stats in all_stats
     }
     return json.dumps({"dataset": dataset, "tokenizer": tokenizer.name, "splits": splits}, indent=2)
 
 
-def _as_text(found: list[DatasetStats], tokenizer: Tokenizer, paper: Mapping[str, Mapping[str, Any]]) -> str:
+def _as_text(all_stats: list[DatasetStats], tokenizer: Tokenizer, paper: Mapping[str, Mapping[str, Any]]) -> str:
     rows = []
     notes = [note.format(tokenizer=markdown.cell(tokenizer.name)) for note in NOTES]
     notes += [WORDS_NOTE] if tokenizer.name == "words" else []
-    for stats in found:
+    for stats in all_stats:
         split = markdown.cell(stats.split)
         counts = [f"{getattr(stats, name):,}" for name in COUNTS]
         rows.append([split, *counts, *(_average(getattr(stats, name)) for name in AVERAGES)])

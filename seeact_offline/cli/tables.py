@@ -1,4 +1,5 @@
-"""`tables`: makes the paper's tables and figures of finished runs, and checks that those in a file are still what the runs give."""
+"""`tables`: makes the paper's tables and figures of finished runs, and checks that those in a file
+are still what the runs give."""
 
 from __future__ import annotations
 
@@ -19,11 +20,14 @@ from seeact_offline.tables.table_input import NEWEST, is_live
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "runs", nargs="*", type=Path, metavar="RUN",
-        help="run folders or folders of them; --table 5, observations, rankers: or a folder of ablate; --table 4: also folders of browse; --table 1: a file of `stats --json`",
+        help="run folders or folders of them; --table 5, observations, rankers: or a folder of ablate; --table 4: also"
+        " folders of browse; --table 1: a file of `stats --json`",
     )  # fmt: skip
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument(
-        "--table", metavar="NAME", help=f"number, those up to 5 as in the paper, or name ({', '.join(TABLES)}), or FILE.py:NAME for a table of your own"
+        "--table", metavar="NAME",
+        help=f"number, those up to 5 as in the paper, or name ({', '.join(TABLES)}),"
+        " or FILE.py:NAME for a table of your own",
     )  # fmt: skip
     what.add_argument("--figure", choices=figures.FIGURES, help="a picture instead; needs --out")
     what.add_argument(
@@ -41,7 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--by", choices=("website", "domain"), help="--table 2, 3: a row for each of them")
     parser.add_argument(
         "--which", default=NEWEST, metavar="newest|oldest|DATE",
-        help="of runs that differ in their date alone, the one that stands in the table; DATE: the newest until that day (default: %(default)s)",
+        help="of runs that differ in their date alone, the one that stands in the table; DATE:"
+        " the newest until that day (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument("--stderr", action="store_true", help="a column of standard errors, clustered by task")
     parser.add_argument("--format", choices=ENDINGS, help="(default: as --out ends, else markdown; all into a folder)")
@@ -91,7 +96,7 @@ def _tabulate(args: argparse.Namespace) -> int:
 
 
 def _forms(args: argparse.Namespace, is_folder: bool) -> list[Form]:
-    """Raises InputError for a file of another format."""
+    """Lists the formats to write. Raises InputError for a file of another format."""
     if args.format is not None:
         return [args.format]
     if args.out is None:
@@ -110,14 +115,15 @@ def _forms(args: argparse.Namespace, is_folder: bool) -> list[Form]:
 def _check(args: argparse.Namespace) -> int:
     text = read_text("check", args.check, largest=checking.LARGEST)
     tables = checking.written(text, str(args.check))
-    if args.dataset is not None and all(one.dataset is None for one in tables):
+    if args.dataset is not None and all(written_table.dataset is None for written_table in tables):
         raise InputError("dataset", sentence=f"no table of {args.check} counts a data set; remove `dataset`")
-    changed = [_has_changed(one, args.check.parent, args.dataset) for one in tables]
+    changed = [_has_changed(written_table, args.check.parent, args.dataset) for written_table in tables]
     return 1 if any(changed) else 0
 
 
 def _has_changed(old: checking.TableText, base: Path, dataset: str | None) -> bool:
-    """Prints the differences of one table. Opens no data set but `dataset`, and loads no code, whatever the file names."""
+    """Prints the differences of one table. Opens no data set but `dataset`, and loads no
+    code, whatever the file names."""
     if old.table not in TABLES:
         raise InputError(
             "check", f"one of tables {', '.join(TABLES)}", f"{old.table:.80}, whose code --check does not load"
@@ -127,37 +133,38 @@ def _has_changed(old: checking.TableText, base: Path, dataset: str | None) -> bo
     counted = dataset if old.dataset is not None else None
     inputs = [base / path for path in old.inputs]
     new = build_table(old.table, inputs, base, dataset=counted, by=old.by, stderr=old.stderr)
-    found = checking.changes(old.text, printable(new.text(old.form)), old.form)
+    changes = checking.changes(old.text, printable(new.text(old.form)), old.form)
     for run in new.provenance.runs if new.provenance else ():
         if old.hashes.get(run["run"], run["results_sha256"]) != run["results_sha256"]:
             note(f"{run['run']} has other results than when Table {old.table} was made")
-    for text in found.missing:
+    for text in changes.missing:
         say(f"missing: {text}")
-    for text in found.unknown:
+    for text in changes.unknown:
         say(f"not of these runs: {text}")
-    for cell in found.moved:
+    for cell in changes.moved:
         say(f"moved: {cell.place}: was {cell.was or 'empty'}, is now {cell.now or 'empty'}")
     differing = (
         [text for run in new.provenance.runs for text in _run_differences(base, run["run"])] if new.provenance else []
     )
     for text in differing:
         say(f"not verified: {text}")
-    counts = [f"{len(found.moved) or 'none'} of {found.n_cells} cells moved"]
-    counts += [f"{len(found.missing)} missing"] if found.missing else []
-    counts += [f"{len(found.unknown)} not of these runs"] if found.unknown else []
+    counts = [f"{len(changes.moved) or 'none'} of {changes.n_cells} cells moved"]
+    counts += [f"{len(changes.missing)} missing"] if changes.missing else []
+    counts += [f"{len(changes.unknown)} not of these runs"] if changes.unknown else []
     say(f"Table {old.table} ({old.form}): {', '.join(counts)}")
-    return bool(found or differing)
+    return bool(changes or differing)
 
 
 def _run_differences(base: Path, name: str) -> list[str]:
-    """Finds differences between a run's files and those that follow from the others; opens no data. Scores without their run, and episodes, are not checked."""
+    """Finds differences between a run's files and those that follow from the others; opens no data. Scores without
+    their run, and episodes, are not checked."""
     # reads replies, which a table does not
     from seeact_offline.results.verifying import verify_files
 
     if is_live(base / name) or not (base / name / "manifest.json").is_file():
         return []
-    found = verify_files(base / name, None)
-    return [f"{name}: {text}" for text in found.differences]
+    verification = verify_files(base / name, None)
+    return [f"{name}: {text}" for text in verification.differences]
 
 
 # --- figures ---
@@ -167,10 +174,10 @@ def _draw(args: argparse.Namespace) -> int:
     if args.out is None or args.out.suffix not in figures.ENDINGS:
         raise InputError("out", f"a file that ends with {', '.join(figures.ENDINGS)}", str(args.out))
     kind = figures.FIGURES[args.figure]
-    found = kind.gather(args.runs)
-    if hint := found.get("hint"):
+    gathered = kind.gather(args.runs)
+    if hint := gathered.get("hint"):
         note(hint)
-    made = figures.drawn(kind.draw, found, args.out.suffix)
+    made = figures.drawn(kind.draw, gathered, args.out.suffix)
     args.out.parent.mkdir(parents=True, exist_ok=True)
     write_whole(args.out, lambda draft: draft.write_bytes(made))
     say(f"Figure: {args.out}")

@@ -1,4 +1,5 @@
-"""Options of the model from variables: SEEACT_MODEL, SEEACT_BASE_URL and so on, of the process or of the file `.env`."""
+"""Options of the model from variables: SEEACT_MODEL, SEEACT_BASE_URL and so on, of the
+process or of the file `.env`."""
 
 from __future__ import annotations
 
@@ -11,9 +12,9 @@ from seeact_offline.records import InputError
 
 
 def apply_variables(parser: argparse.ArgumentParser, words: Sequence[str]) -> str:
-    """Makes the variables' values the parser's defaults; options that are typed win. Returns the assignments as a shell takes them, each
-    with a blank behind it. Raises InputError for a value that the option does not take, and ModelSpecError for an address of `.env`
-    where the key is the environment's."""
+    """Makes the variables' values the parser's defaults; options that are typed win. Returns the assignments as a shell
+    takes them, each with a blank behind it. Raises InputError for a value that the option does not take, and
+    ModelSpecError for an address of `.env` where the key is the environment's."""
     typed, taken = {word.partition("=")[0] for word in words}, ""
     for action in parser._actions:
         name = getattr(action, "variable", "")

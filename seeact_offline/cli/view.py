@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from seeact_offline.viewer.site import Site
     from seeact_offline.viewer.trajectory_site import TrajectorySite
 
+# pages and replies are nobody else's unless the user opens them to the network
 LOOPBACK = "127.0.0.1"
 LAST_PORT = 65535
 LARGE = 8 << 20
@@ -42,7 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="*",
         metavar="RUN",
-        help="runs, finished or not, folders of runs, of trajectories, or of judge; several stand side by side (default: all in runs/)",
+        help="runs, finished or not, folders of runs, of trajectories, or of judge;"
+        " several stand side by side (default: all in runs/)",
     )
     parser.add_argument(
         "--dataset",
@@ -55,13 +57,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--also-right", type=Path, metavar="FILE",
-        help="let a person mark answers that are as right as the annotated one, and keep them in this file (see `score --also-right`)",
+        help="let a person mark answers that are as right as the annotated one,"
+        " and keep them in this file (see `score --also-right`)",
     )  # fmt: skip
     served = parser.add_argument_group("the server")
     served.add_argument("--port", type=options.count, default=0, metavar="N", help="default: any that is free")
     served.add_argument(
         "--host", default=LOOPBACK,
-        help="a name or an address of this machine; on any but the default, everyone who reaches it can look (default: %(default)s)",
+        help="a name or an address of this machine; on any but the default,"
+        " everyone who reaches it can look (default: %(default)s)",
     )  # fmt: skip
     served.add_argument("--no-browser", action="store_true", help="only print the link")
     bundle = parser.add_argument_group("as files")
@@ -97,15 +101,15 @@ def run(args: argparse.Namespace) -> int:
         options = {"annotator": args.annotator or "", "second": args.second, "dataset": args.dataset}
         with closing(AnnotationSite(args.annotate, args.out, **options)) as person:
             return _serve(person, args)
-    found = sort_folders(args.runs)
-    if not found.is_shown:
-        raise InputError("runs", sentence=next(iter(found.problems)))
-    for problem in found.problems:
+    sorted_folders = sort_folders(args.runs)
+    if not sorted_folders.is_shown:
+        raise InputError("runs", sentence=next(iter(sorted_folders.problems)))
+    for problem in sorted_folders.problems:
         note(problem)
-    if not found.runs:
-        return _whole_tasks(found.whole_tasks, args)
-    if found.whole_tasks:
-        named = " ".join(shlex.quote(str(path)) for path in found.whole_tasks)
+    if not sorted_folders.runs:
+        return _whole_tasks(sorted_folders.whole_tasks, args)
+    if sorted_folders.whole_tasks:
+        named = " ".join(shlex.quote(str(path)) for path in sorted_folders.whole_tasks)
         note(f"whole tasks have a page of their own: seeact-offline view {named}")
     from seeact_offline.viewer.notes import AlsoRightNotes, CauseNotes
     from seeact_offline.viewer.site import Site
@@ -114,8 +118,8 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(
             "annotator", sentence="`annotator` needs `annotate`, `causes`, `also_right` or episodes of `browse`"
         )
-    runs = found.runs
-    written = [one / "predictions.jsonl" for one in runs]
+    runs = sorted_folders.runs
+    written = [folder / "predictions.jsonl" for folder in runs]
     n_bytes = sum(path.stat().st_size for path in written if path.is_file())
     if n_bytes > LARGE:
         note(f"reading {n_bytes / 1e6:,.0f} MB of {counted(len(runs), 'run')}")
@@ -128,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _whole_tasks(folders: Sequence[Path], args: argparse.Namespace) -> int:
-    """Raises InputError for options of recorded steps."""
+    """Serves the page of whole tasks. Raises InputError for options of recorded steps."""
     from seeact_offline.trajectories.trajectory_files import NOBODY
     from seeact_offline.viewer.trajectory_site import TrajectorySite
 
@@ -151,8 +155,8 @@ def _check(args: argparse.Namespace) -> None:
     if args.port > LAST_PORT:
         raise InputError("port", f"0 to {LAST_PORT}", str(args.port))
     for name, needed in NEEDS.items():
-        if getattr(args, name) and all(getattr(args, one) is None for one in needed):
-            raise InputError(name, sentence=f"`{name}` needs {' or '.join(f'`{one}`' for one in needed)}")
+        if getattr(args, name) and all(getattr(args, option) is None for option in needed):
+            raise InputError(name, sentence=f"`{name}` needs {' or '.join(f'`{option}`' for option in needed)}")
     for name in ("bundle", "causes", "also_right"):
         if args.annotate is not None and getattr(args, name) is not None:
             raise InputError(name, sentence=f"`{name}` cannot be combined with `annotate`")

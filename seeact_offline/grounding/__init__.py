@@ -115,7 +115,8 @@ class Grounding(ABC):
         return None
 
     def past_questions(self, prepared: PreparedStep, replies: Sequence[Sequence[str]]) -> Iterator[PastQuestion] | None:
-        """The questions of the dialogue in which these replies came; None: `questions`, `question` and `final_round` give them all."""
+        """The questions of the dialogue in which these replies came; None: `questions`, `question`
+        and `final_round` give them all."""
         return None
 
     def question(self, prepared: PreparedStep, offered: Sequence[str], index: int) -> Question | None:

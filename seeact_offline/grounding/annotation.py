@@ -1,8 +1,8 @@
 """Grounding by image annotation: the group's elements are marked on the picture, and the model names a mark.
 
-Source: SeeAct (arXiv 2401.01614v2) section 3.2 and appendix, and its released code. Groups, crops and merging are those of
-textual choices, so that the two differ in nothing but how elements are offered. Every element of a group has a label. That of
-an element outside the page is offered though nobody can see it, and counted (`box_not_drawn`).
+Source: SeeAct (arXiv 2401.01614v2) section 3.2 and appendix, and its released code. Groups, crops and merging are those
+of textual choices, so that the two differ in nothing but how elements are offered. Every element of a group has a
+label. That of an element outside the page is offered though nobody can see it, and counted (`box_not_drawn`).
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ LEGIBLE = 8
 
 
 class MarkedCrop:
-    """A crop with some of its elements marked, a `Picture`. Marks are drawn after scaling, so that they stay legible."""
+    """A crop with some of its elements marked, a `Picture`. Marks are drawn after
+    scaling, so that they stay legible."""
 
     def __init__(self, crop: Crop, boxes: Sequence[Box], labels: Sequence[str], marks: Marks) -> None:
         """`boxes` are page pixels; each gets the label at its place."""
@@ -219,7 +220,7 @@ STRATEGY = Strategy(
         **NOTES,
         "box_not_drawn": "a candidate that is offered though its box lies outside the page, where nobody can see it",
         "label_off_position": "with --mark-place clear or outside: a label that stands elsewhere than asked",
-        "label_too_small": f"a picture whose labels' letters are under {LEGIBLE} pixels tall once a server has fitted it into"
-        " 2,048 pixels and its shorter side into 768: try max_image_side 2048",
+        "label_too_small": f"a picture whose labels' letters are under {LEGIBLE} pixels tall once a server has fitted"
+        " it into 2,048 pixels and its shorter side into 768: try max_image_side 2048",
     },
 )

@@ -1,14 +1,14 @@
 """Grounding by attributes: the model says what the element is and what stands on it, and a search finds it on the page.
 
-Source: SeeAct (arXiv 2401.01614v2) section 3.2 and appendix; the search was never released, and `pages.search` states ours.
-Two turns on the whole page. One match is the element; none is no element. Of several the model chooses, in one further
-turn that shows them as options with the part of the page where they are; the conversation so far stays above it. The first
-`MAX_CHOICES` matches in document order are offered, the rest is left out and counted. A match without a box may be
-anywhere: it counts as seen, and the whole page is shown.
+Source: SeeAct (arXiv 2401.01614v2) section 3.2 and appendix; the search was never released, and `pages.search` states
+ours. Two turns on the whole page. One match is the element; none is no element. Of several the model chooses, in one
+further turn that shows them as options with the part of the page where they are; the conversation so far stays above
+it. The first `MAX_CHOICES` matches in document order are offered, the rest is left out and counted. A match without a
+box may be anywhere: it counts as seen, and the whole page is shown.
 
 Notes of a step: `found_TIER`, `found_unseen` (nothing that can be seen fits), `no_match`, `several_matches`,
-`matches_left_out` (how many), `target_without_text` (nothing that a target says is in the page's code), `target_not_found`
-(its own type and text lead elsewhere), `picture_resized`.
+`matches_left_out` (how many), `target_without_text` (nothing that a target says is in the page's code),
+`target_not_found` (its own type and text lead elsewhere), `picture_resized`.
 """
 
 from __future__ import annotations
@@ -105,23 +105,25 @@ class AttributesGrounding(Grounding):
         return self._first_question(prepared).reachable
 
     async def _answer(self, prepared: PreparedStep, asked: _FirstQuestion, session: Session) -> _Outcome:
-        """Raises StepError."""
+        """Asks for a type and a text, looks for them, and asks again where several elements fit. Raises StepError."""
         question = asked.question
         talk = await session.converse(question)
         read = GroundingReply(None, failure=talk.failure)
         if talk.failure is None:
             read = parse_grounding_reply(talk.texts[-1], "attributes", 0)
         # without a type any will do; without a text there is nothing to look for
-        found = await in_thread(asked.search.find, read.element_type, read.element_text)
-        alone = found.ids[0] if len(found.ids) == 1 else None
+        matches = await in_thread(asked.search.find, read.element_type, read.element_text)
+        alone = matches.ids[0] if len(matches.ids) == 1 else None
         first = msgspec.structs.replace(build_reply(question, talk.texts, read, talk.detail), element_id=alone)
         session.replies.append(first)
-        notes = match_notes(read, found)
-        if len(found.ids) < 2:
+        notes = match_notes(read, matches)
+        if len(matches.ids) < 2:
             return _Outcome(decision(first), (question,), notes)
-        again = await in_thread(self._among, prepared, question, found.ids[:MAX_CHOICES])
-        said = talk.texts[:1] if len(again.turns) > 1 else ()
-        last = await session.ask(again, lambda text: parse_grounding_reply(text, "choice", len(again.offered)), said)
+        again = await in_thread(self._among, prepared, question, matches.ids[:MAX_CHOICES])
+        turn1_replies = talk.texts[:1] if len(again.turns) > 1 else ()
+        last = await session.ask(
+            again, lambda text: parse_grounding_reply(text, "choice", len(again.offered)), turn1_replies
+        )
         # the first reply's operation stands where the choice names none
         op, value = (last.op, last.value) if last.op else (first.op, first.value)
         return _Outcome(replace(decision(last), op=op, value=value), (question, again), notes)
@@ -150,8 +152,8 @@ class AttributesGrounding(Grounding):
     def _among(self, prepared: PreparedStep, first: Question, ids: Sequence[str]) -> Question:
         """The matches as options. After the two turns on the whole page only a further one is asked."""
         form = replace(self.form, shared_turn1=False)
-        known = {c.backend_node_id: c.box for c in prepared.step.candidates}
-        boxes = {node: known[node] or Box(0, 0, *self._page_size(prepared)) for node in ids}
+        candidate_boxes = {c.backend_node_id: c.box for c in prepared.step.candidates}
+        boxes = {node: candidate_boxes[node] or Box(0, 0, *self._page_size(prepared)) for node in ids}
         question = choice_question(prepared, self._choice_pack, form, ids, boxes, index=1)
         question = replace(question, is_final_round=True)
         if len(question.turns) < 2:
@@ -194,15 +196,15 @@ def page_search(
     return PageSearch(page.nodes(), ids, threshold, seen)
 
 
-def match_notes(read: GroundingReply, found: SearchResult) -> dict[str, int]:
+def match_notes(read: GroundingReply, matches: SearchResult) -> dict[str, int]:
     """The notes of a search; none for a reply that names no text, as nothing was looked for."""
-    if found.tier is None:
+    if matches.tier is None:
         return {"no_match": int(bool(read.element_text))}
     return {
-        f"found_{found.tier}": 1,
-        "found_unseen": int(not found.seen),
-        "several_matches": int(len(found.ids) > 1),
-        "matches_left_out": max(0, len(found.ids) - MAX_CHOICES),
+        f"found_{matches.tier}": 1,
+        "found_unseen": int(not matches.seen),
+        "several_matches": int(len(matches.ids) > 1),
+        "matches_left_out": max(0, len(matches.ids) - MAX_CHOICES),
     }
 
 
@@ -243,7 +245,8 @@ STRATEGY = Strategy(
         "found_contained": "attributes: the text is part of an element's",
         "found_fuzzy": "attributes: but for typing errors the text is on an element",
         "found_unseen": "attributes: nothing that can be seen fits, but something without area or off the page",
-        "several_matches": "attributes: more than one element fits; the model was asked to choose, an import takes none",
+        "several_matches": "attributes: more than one element fits; the model was asked to choose,"
+        " an import takes none",
         "matches_left_out": "attributes: matches beyond those that were offered",
         "no_match": "attributes: no element fits",
         "target_without_text": "attributes: the right element has no text to find it by",

@@ -102,9 +102,9 @@ T = TypeVar("T")
 # --- asking ---
 
 
-async def in_thread(work: Callable[..., T], *given: object) -> T:
+async def in_thread(work: Callable[..., T], *arguments: object) -> T:
     """Runs `work` in a thread, so that other steps' calls continue while a page is read or a picture cut."""
-    return await asyncio.to_thread(work, *given)
+    return await asyncio.to_thread(work, *arguments)
 
 
 @dataclass
@@ -118,10 +118,11 @@ class Session:
     calls: list[Call] = field(default_factory=list)
 
     async def converse(self, question: Question, said: Sequence[str] = (), until: int | None = None) -> Conversation:
-        """Asks the turns in order, from the one after those already answered (`said`) to turn `until` (default: the last).
+        """Asks the turns in order, from the one after those already answered (`said`) to
+        turn `until` (default: the last).
 
-        A model that declines (refuses, stops short) has answered, and the conversation says how. Raises CallError for a call
-        without any answer; what was paid until then is in `usage`.
+        A model that declines (refuses, stops short) has answered, and the conversation says how. Raises CallError for a
+        call without any answer; what was paid until then is in `usage`.
         """
         texts = list(said)
         try:
@@ -153,7 +154,8 @@ class Session:
     async def ask_all(
         self, questions: Sequence[Question], read: Callable[[Question], Reader], said: Sequence[str] = ()
     ) -> None:
-        """Asks one after the other. Replies that are still to come are awaited together; any other CallError ends it at once."""
+        """Asks one after the other. Replies that are still to come are awaited together; any
+        other CallError ends it at once."""
         waiting = ""
         for question in questions:
             try:
@@ -167,7 +169,8 @@ class Session:
             raise CallError(WAITING, waiting)
 
     def failed(self, error: StepError, **more: Any) -> GroundingResult:
-        """The step could not be carried out: the one place where its error becomes its named failure. `more`: as of `ended`."""
+        """The step could not be carried out: the one place where its error becomes its named
+        failure. `more`: as of `ended`."""
         return self.ended(Decision(None, "", "", error.name, error.detail, error.stage), ran=False, **more)
 
     def ended(self, decided: Decision, **more: Any) -> GroundingResult:
@@ -199,9 +202,9 @@ def messages(question: Question, said: Sequence[str] = ()) -> tuple[Message, ...
     """The conversation up to the turn after those already answered. An empty system text is no message."""
     # ours where turn 1 tells what is not
     inserted = None if question.inserted is None else ()
-    told = [Message("system", question.system, inserted=inserted)] if question.system else []
+    system = [Message("system", question.system, inserted=inserted)] if question.system else []
     first = Message("user", question.turns[0], question.pictures[0], question.inserted, question.markup)
-    out = [*told, *question.examples, first]
+    out = [*system, *question.examples, first]
     for turn, text in enumerate(said, 1):
         out += [
             Message("assistant", question.reply_prefix + text),

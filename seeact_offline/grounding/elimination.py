@@ -1,14 +1,16 @@
-"""MindAct's elimination: a queue of candidates, asked about a few at a time, until one is left. Knows no page and no model.
+"""MindAct's elimination: a queue of candidates, asked about a few at a time, until one is
+left. Knows no page and no model.
 
 Source: Mind2Web (arXiv 2306.06070) and its released evaluation, commit 1b7c323. Two rules:
 
-`released`: while more than one is left the first five are asked about; the pick goes to the back of the queue, the others are
-gone. The last pick is the answer, unless the queue is empty. Its edge cases: a candidate that is left alone before it was ever
-offered is not asked about; and a letter that was not offered takes the last pick back (`reset`, chat models) although that
-candidate may be the one that is left, or does not (`keep`, T5).
+`released`: while more than one is left the first five are asked about; the pick goes to the back of the queue, the
+others are gone. The last pick is the answer, unless the queue is empty. Its edge cases: a candidate that is left alone
+before it was ever offered is not asked about; and a letter that was not offered takes the last pick back (`reset`, chat
+models) although that candidate may be the one that is left, or does not (`keep`, T5).
 
-`corrected`: a candidate that is left alone unasked is asked about; a letter that was not offered takes nothing back. The answer
-is the pick of the one that is left. Both rules ask the same questions in the same order, but for that last one.
+`corrected`: a candidate that is left alone unasked is asked about; a letter that was not offered takes
+nothing back. The answer is the pick of the one that is left. Both rules ask the same questions in the
+same order, but for that last one.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ RULES: tuple[Rule, ...] = ("released", "corrected")
 OutOfRange = Literal["reset", "keep"]
 OUT_OF_RANGE: tuple[OutOfRange, ...] = ("reset", "keep")
 """Effects that a letter that was not offered can have on the last pick."""
+# as released
 GROUP_SIZE = 5
 
 
@@ -90,7 +93,13 @@ class Elimination:
 
 
 def first_groups(ids: Sequence[str], size: int = GROUP_SIZE, rule: Rule = "released") -> list[tuple[str, ...]]:
-    """The groups that are asked about whatever is said of the others: all full ones, else the only one."""
+    """The groups that are asked about whatever is said of the others: all full ones, else the only one.
+
+    >>> first_groups(list("abcdefg"), size=3)
+    [('a', 'b', 'c'), ('d', 'e', 'f')]
+    >>> first_groups(["a", "b"], size=3)
+    [('a', 'b')]
+    """
     groups = [tuple(ids[begin : begin + size]) for begin in range(0, len(ids) - size + 1, size)]
     return groups or [group for group in [Elimination(ids, size, rule).next_group()] if group]
 

@@ -1,7 +1,7 @@
 """A page's candidates in groups: which are asked about together, in which order, and how their answers become one.
 
-Groups are those of SeeAct's released code: the ranked candidates from the top of the page down, cut by `split_groups`. A group
-is left out only where its part of the page is empty; an element need not be visible to be asked about.
+Groups are those of SeeAct's released code: the ranked candidates from the top of the page down, cut by `split_groups`.
+A group is left out only where its part of the page is empty; an element need not be visible to be asked about.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ from seeact_offline.records import (
 
 NOTES = {
     "last_group_dropped": "a last group of one element, which is not asked about (any group size but 17)",
-    "tie_at_group_cut": "two elements of one height on either side of a cut between groups, where document order decides",
+    "tie_at_group_cut": "two elements of one height on either side of a cut between groups,"
+    " where document order decides",
     "group_off_picture": "a group that is not asked about, as it lies over 1,024 pixels above or below the picture",
 }
 """Counts about a step's groups, with the meaning of each."""
@@ -98,7 +99,8 @@ class GroupStrategy(Grounding):
         return dict(self.grouping(prepared).notes)
 
     def questions(self, prepared: PreparedStep) -> list[Question]:
-        """One a group, top of the page first. Raises RowError `missing_box`, `bad_screenshot`, `nothing_to_show`."""
+        """The questions, one per group, top of the page first. Raises RowError `missing_box`,
+        `bad_screenshot`, `nothing_to_show`."""
         return [self.build_question(prepared, ids, index) for index, ids in enumerate(self.grouping(prepared).groups)]
 
     def final_round(self, prepared: PreparedStep, picks: Sequence[str], index: int) -> Question:
@@ -132,7 +134,7 @@ class GroupStrategy(Grounding):
             raise RowError("nothing_to_show", f"all {len(boxes)} ranked candidates lie far above or below the picture")
         notes = nonzero_notes(
             last_group_dropped=len(ordered) - sum(map(len, split)),
-            tie_at_group_cut=sum(boxes[one[-1]].y == boxes[two[0]].y for one, two in pairwise(split)),
+            tie_at_group_cut=sum(boxes[upper[-1]].y == boxes[lower[0]].y for upper, lower in pairwise(split)),
             group_off_picture=len(split) - len(shown),
         )
         return Grouping(tuple(self.form.ordered(shown, prepared.step.key, "groups")), notes)
@@ -178,10 +180,10 @@ def _price_of_sharing(questions: Sequence[Question], replies: Sequence[Reply]) -
     if not alone:
         return {}
     calls = {"shared_turn1": 1, "calls_if_per_group": sum(len(question.turns) for question in alone)}
-    said = [one.replies for one in replies]
-    shared = [prompt_tokens(questions[0], 1, said[0])]
-    shared += [prompt_tokens(q, 2, texts) for q, texts in zip(questions, said, strict=True)]
-    single = [prompt_tokens(q, turn, texts) for q, texts in zip(alone, said, strict=True) for turn in (1, 2)]
+    texts_of_groups = [reply.replies for reply in replies]
+    shared = [prompt_tokens(questions[0], 1, texts_of_groups[0])]
+    shared += [prompt_tokens(q, 2, texts) for q, texts in zip(questions, texts_of_groups, strict=True)]
+    single = [prompt_tokens(q, turn, texts) for q, texts in zip(alone, texts_of_groups, strict=True) for turn in (1, 2)]
     if None in shared or None in single:
         return calls
     return calls | {

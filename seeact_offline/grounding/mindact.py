@@ -1,12 +1,16 @@
-"""Grounding by elimination, as MindAct does it: five candidates a question, the pick among the next ones, until one is left.
+"""Grounding by elimination, as MindAct does it: five candidates a question, the pick among
+the next ones, until one is left.
 
-The candidates ranked under k wait in an order that the seed and the step decide (`grounding.elimination`). A question is the page's
-markup pruned around its candidates, the task, the last 5 actions, and the candidates as options from B, with `A. None of the above`
-first. No picture is shown, unless `group_picture` is asked for: the part of the page that the candidates are in, as BLIP-2 needs it. Chat models see brackets and worked examples before the question; text-to-text models (T5) see
-parentheses, no example and no system message. Operation and value are those of the answer that named the winner.
+The candidates ranked under k wait in an order that the seed and the step decide (`grounding.elimination`). A
+question is the page's markup pruned around its candidates, the task, the last 5 actions, and the candidates as
+options from B, with `A. None of the above` first. No picture is shown, unless `group_picture` is asked for: the part
+of the page that the candidates are in, as BLIP-2 needs it. Chat models see brackets and worked examples before the
+question; text-to-text models (T5) see parentheses, no example and no system message. Operation and value are those
+of the answer that named the winner.
 
-A step whose right element is not ranked under k is not asked, as in the released code, where it scores 0 whatever is answered: that
-saves its calls, and no model learns of it. `ask_all` asks it too, for protocols that score its operation.
+A step whose right element is not ranked under k is not asked, as in the released code, where it scores 0
+whatever is answered: that saves its calls, and no model learns of it. `ask_all` asks it too, for
+protocols that score its operation.
 
 Source: Mind2Web (arXiv 2306.06070) and its released evaluation, commit 1b7c323. All wording is ours.
 """
@@ -130,8 +134,8 @@ class Demonstration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise FormatError(f"op to be {', '.join(OPERATIONS)}, or empty with the answer A", repr(self.op[:20]))
 
     def messages(self, pack: PromptPack, layout: Layout) -> tuple[Message, Message]:
-        """The example as a model sees it: a user's question and the model's answer. As released, the question's last line
-        feed is left out."""
+        """The example as a model sees it: a user's question and the model's answer. As released, the
+        question's last line feed is left out."""
         letters = [option_letter(place) for place in range(len(self.choices))]
         place = None if self.answer == NONE_LETTER else letters.index(self.answer)
         asked = question_text(pack, self.html, self.choices, self.task, self.history)
@@ -150,10 +154,10 @@ def read_demonstrations(path: Path | None) -> tuple[tuple[Demonstration, ...], s
     file = shipped_packs()["seeact"].joinpath(DEMONSTRATIONS) if path is None else path
     data = read_named("demonstrations", file) if isinstance(file, Path) else file.read_bytes()
     try:
-        found = typed(read_json(data), _File)
+        file_content = typed(read_json(data), _File)
     except FormatError as error:
         raise InputError("demonstrations", error.expected, f"{error.got} in {file}") from None
-    return found.demonstrations, hashlib.sha256(data).hexdigest()
+    return file_content.demonstrations, hashlib.sha256(data).hexdigest()
 
 
 # --- grounding ---
@@ -194,7 +198,8 @@ class MindactGrounding(Grounding):
         options: EliminationOptions | None = None,
         form: QuestionOptions | None = None,
     ) -> None:
-        """`demonstrations`: shown before every question. `form`: of it the order counts, and how large a picture may be.
+        """`demonstrations`: shown before every question. `form`: of it the order
+        counts, and how large a picture may be.
 
         Raises PromptError for prompts without the options.
         """
@@ -307,7 +312,8 @@ class MindactGrounding(Grounding):
         )
 
     def _picture(self, prepared: PreparedStep, ids: Sequence[str]) -> Crop | None:
-        """Raises RowError `missing_box`, `bad_screenshot`."""
+        """The part of the page that the candidates are in; None where no picture is shown. Raises RowError
+        `missing_box`, `bad_screenshot`."""
         if not self.form.image:
             return None
         boxes = ranked_boxes(prepared.step, prepared.ranked)
@@ -347,7 +353,8 @@ def _open(inputs: StrategyInputs) -> StrategyInstance:
     # answers are read up to F
     size = min(inputs.group_size, GROUP_SIZE)
     options = EliminationOptions(
-        own["layout"], own["elimination"], own["out_of_range"], size, own["ask_all"], own["group_picture"], own["strict_reading"],
+        own["layout"], own["elimination"], own["out_of_range"], size, own["ask_all"],
+        own["group_picture"], own["strict_reading"],
     )  # fmt: skip
     if options.picture and not inputs.form.image:
         raise InputError("no_image", sentence="use `no_image` or `group_picture`, not both")
@@ -403,10 +410,14 @@ STRATEGY = Strategy(
     is_grouped=True,
     notes={
         "letter_beyond_choices": "replies that name a letter that was not offered",
-        "letter_counted_back": "mindact: a sign in a letter's place that the released code counts from the last option back",
-        "lone_candidate_unasked": "mindact: one candidate was left alone before it was ever offered, and was not asked about",
-        "winner_taken_back": "mindact: the candidate that was left had been picked, and a letter that was not offered took it back",
-        "elimination_rules_part": "mindact: the released and the corrected elimination end differently, or need another question",
+        "letter_counted_back": "mindact: a sign in a letter's place that the released code counts"
+        " from the last option back",
+        "lone_candidate_unasked": "mindact: one candidate was left alone before it was ever offered,"
+        " and was not asked about",
+        "winner_taken_back": "mindact: the candidate that was left had been picked,"
+        " and a letter that was not offered took it back",
+        "elimination_rules_part": "mindact: the released and the corrected elimination end"
+        " differently, or need another question",
         "positive_not_ranked": "mindact: not asked, as the right element is not among those ranked under k",
     },
 )

@@ -5,19 +5,20 @@ The answers are read from a file, one JSON object a line with these fields, of w
     {"annotation_id": "...", "action_uid": "...", "element_id": "123", "op": "TYPE", "value": "New York",
      "turn1_sha256": "e3b0c442...", "annotator": "Ann", "seconds": 12.5}
 
-`element_id` is null where the text means no element of the page; `op` is CLICK, TYPE, SELECT, or empty where the text
-names none; `value` is empty or null where there is none. `annotator` is who says so, and `seconds` how long it took; neither
-changes a figure.
+`element_id` is null where the text means no element of the page; `op` is CLICK, TYPE, SELECT, or empty where the
+text names none; `value` is empty or null where there is none. `annotator` is who says so, and `seconds` how long
+it took; neither changes a figure.
 
-`turn1_sha256` binds the answer to the text that was judged. It is the SHA-256, as 64 lower-case hexadecimal digits, of the
-model's reply to turn 1 exactly as `predictions.jsonl` holds it (`groups[].replies[0]` after JSON decoding, nothing stripped),
-in UTF-8; half of a surrogate pair is encoded as Python's `surrogatepass` does. If the run's reply is another text, the
-step fails as `oracle_of_another_text`. An answer without a digest is used, but counted as `oracle_unbound`: files from before
-there was a digest cannot be repaired, because nobody knows any more which text was judged, but the report must say so.
+`turn1_sha256` binds the answer to the text that was judged. It is the SHA-256, as 64 lower-case hexadecimal digits, of
+the model's reply to turn 1 exactly as `predictions.jsonl` holds it (`groups[].replies[0]` after JSON decoding, nothing
+stripped), in UTF-8; half of a surrogate pair is encoded as Python's `surrogatepass` does. If the run's reply is
+another text, the step fails as `oracle_of_another_text`. An answer without a digest is used, but counted as
+`oracle_unbound`: files from before there was a digest cannot be repaired, because nobody knows any more which text was
+judged, but the report must say so.
 
-The model is asked turn 1, so that its text stands beside the answer in the predictions. A model rarely says the same twice, so
-`replay_turn1` takes the texts of a finished run instead and asks no model. Any grounding's run will do if it asked turn 1 once
-a step in a message of its own; results name that run's model.
+The model is asked turn 1, so that its text stands beside the answer in the predictions. A model rarely says the same
+twice, so `replay_turn1` takes the texts of a finished run instead and asks no model. Any grounding's run will do if it
+asked turn 1 once a step in a message of its own; results name that run's model.
 
 Source: SeeAct (arXiv 2401.01614v2) section 4.
 """
@@ -135,9 +136,9 @@ class OracleGrounding(Grounding):
         resized = count_resized([question])
         if talk.failure is not None:
             # without a text there is nothing that the answer could be about
-            said = build_reply(question, talk.texts, GroundingReply(None, failure=talk.failure), talk.detail)
-            session.replies.append(said)
-            return session.ended(decision(said), notes=nonzero_notes(picture_resized=resized))
+            declined = build_reply(question, talk.texts, GroundingReply(None, failure=talk.failure), talk.detail)
+            session.replies.append(declined)
+            return session.ended(decision(declined), notes=nonzero_notes(picture_resized=resized))
         digest = turn1_sha256(talk.texts[0])
         if answer.turn1_sha256 not in (None, digest):
             detail = f"the oracle file judged the text {answer.turn1_sha256}, the run's is {digest}"
@@ -146,11 +147,11 @@ class OracleGrounding(Grounding):
                 build_reply(question, talk.texts, GroundingReply(None, failure=another.name), detail)
             )
             return session.failed(another)
-        said = build_reply(question, talk.texts, GroundingReply(None, answer.op, answer.value))
-        said = msgspec.structs.replace(said, element_id=answer.element_id)
+        reply = build_reply(question, talk.texts, GroundingReply(None, answer.op, answer.value))
+        reply = msgspec.structs.replace(reply, element_id=answer.element_id)
         notes = nonzero_notes(picture_resized=resized, oracle_unbound=int(answer.turn1_sha256 is None))
-        session.replies.append(said)
-        return session.ended(decision(said), notes=notes)
+        session.replies.append(reply)
+        return session.ended(decision(reply), notes=notes)
 
     def reaches(self, prepared: PreparedStep) -> bool:
         """Tells whether the page has a right element at all."""
@@ -166,7 +167,8 @@ class OracleGrounding(Grounding):
 
 
 def turn1_sha256(text: str) -> str:
-    """The digest that binds an answer to a turn-1 text. Secrets are blotted out first, as they are in the predictions."""
+    """The digest that binds an answer to a turn-1 text. Secrets are blotted out first,
+    as they are in the predictions."""
     return hashlib.sha256(redact(text).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -209,8 +211,10 @@ def read_turn1(run: Path) -> dict[StepKey, Conversation]:
         recorded = read_recordings(path)
     except InputError as error:
         raise error.renamed("replay_turn1") from None
-    found = {key: _one_turn1(list(groups.values()), f"step {key} of {path}") for key, groups in recorded.items()}
-    return {key: talk for key, talk in found.items() if talk is not None}
+    conversations = {
+        key: _one_turn1(list(groups.values()), f"step {key} of {path}") for key, groups in recorded.items()
+    }
+    return {key: talk for key, talk in conversations.items() if talk is not None}
 
 
 def _one_turn1(groups: Sequence[Recording], where: str) -> Conversation | None:
@@ -268,8 +272,8 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 def answer_line(key: StepKey, answer: PersonAnswer) -> str:
     """The JSON of one line of an oracle file; `read_answers` is its reverse."""
     row = asdict(answer)
-    known = {name: row.pop(name) for name in ("turn1_sha256", "annotator", "seconds")}
+    optional = {name: row.pop(name) for name in ("turn1_sha256", "annotator", "seconds")}
     # ASCII only, as half of a surrogate pair has no UTF-8
     return json.dumps(
-        {**key._asdict(), **row, **{name: value for name, value in known.items() if value not in (None, "")}}
+        {**key._asdict(), **row, **{name: value for name, value in optional.items() if value not in (None, "")}}
     )

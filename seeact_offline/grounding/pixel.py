@@ -174,7 +174,7 @@ def _picture(prepared: PreparedStep, form: QuestionOptions) -> Crop:
 def elements(step: Step, page: Page) -> list[tuple[str, Box]]:
     """The candidates that can be pointed at, in document order."""
     boxed = [(c.backend_node_id, c.box) for c in step.candidates if c.box is not None and is_usable(c.box)]
-    return sorted(boxed, key=lambda one: page.position(one[0])) if step.has_page else boxed
+    return sorted(boxed, key=lambda element: page.position(element[0])) if step.has_page else boxed
 
 
 _ACTION = re.compile(r"\baction\b", re.IGNORECASE)

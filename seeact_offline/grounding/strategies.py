@@ -1,7 +1,7 @@
 """The grounding strategies by name, and those that people add from outside the package.
 
-A new one here is a module that declares a `Strategy`, and a line in `STRATEGIES`. One outside is a `Strategy` in any file
-(`FILE.py:NAME`), or an entry point of the group `seeact_offline.groundings`.
+A new one here is a module that declares a `Strategy`, and a line in `STRATEGIES`. One outside is a `Strategy` in any
+file (`FILE.py:NAME`), or an entry point of the group `seeact_offline.groundings`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ ADDED: dict[str, Strategy] = {}
 
 
 def find_strategy(spec: str) -> Strategy:
-    """A strategy or an agent by its name here, by `FILE.py:NAME`, or by the name of an entry point. Raises InputError."""
+    """A strategy or an agent by its name here, by `FILE.py:NAME`, or by the name of an
+    entry point. Raises InputError."""
     if spec in STRATEGIES:
         strategy: Strategy = STRATEGIES[spec]
         return strategy
@@ -112,8 +113,8 @@ def own_options(strategies: Iterable[Strategy] | None = None) -> dict[str, tuple
 
 
 def notes(grounding: str) -> dict[str, str]:
-    """Everything that a strategy counts beside failures, and what each count means. `grounding`: its name in results, which may be
-    of one that is not here."""
+    """Everything that a strategy counts beside failures, and what each count means. `grounding`: its name in results,
+    which may be of one that is not here."""
     meanings = dict(NOTES)
     if grounding in STRATEGIES or grounding in _agents():
         meanings |= find_strategy(grounding).notes

@@ -22,7 +22,8 @@ class Option:
     default: Any = None
     """Value where the option is not given."""
     of_model: Callable[[Any], Any] | None = None
-    """Model, as users name it -> value where the option is not given; comes before `default`. None: the same for all."""
+    """Model, as users name it -> value where the option is not given; comes before
+    `default`. None: the same for all."""
     choices: tuple[str, ...] = ()
     """Values that it may have; empty: any that `read` takes."""
     read: Callable[[str], Any] = str
@@ -37,14 +38,14 @@ STRICT_READING = Option(
 
 
 def whole(text: str) -> int:
-    """Raises ValueError."""
+    """Reads a whole number of at least 0. Raises ValueError."""
     if not text.isdecimal():
         raise ValueError(f"expected a whole number of at least 0, got {text}")
     return int(text)
 
 
 def percent(text: str) -> float:
-    """Raises ValueError."""
+    """Reads a number from 0 to 100. Raises ValueError."""
     try:
         value = float(text)
     except ValueError:
@@ -129,7 +130,8 @@ class Strategy:
     """The scoring rules where no others are named."""
     needs_picture: bool = False
     needs_page: bool = True
-    """False if it asks about the picture alone, where a picture is shown: its questions use neither HTML nor candidates."""
+    """False if it asks about the picture alone, where a picture is shown: its questions
+    use neither HTML nor candidates."""
     is_human: bool = False
     """True if a person names its elements, so that its accuracy is that of the texts."""
     estimate_remark: str = ""

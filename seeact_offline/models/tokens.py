@@ -45,6 +45,9 @@ def visual_tokens(size: Size) -> int:
     Rule (platform.openai.com, Images and vision, GPT-4o): fit into a 2048 px square, then bring the shortest side to
     768 px, never enlarging; 170 tokens for each 512 px tile, and 85. No picture has more than 1,445 that way: the
     paper's averages (4,172 to 4,653 a page) are out of its reach, and in that of `full_size_visual_tokens`.
+
+    >>> visual_tokens((1280, 720)), visual_tokens((1280, 5400)), full_size_visual_tokens((1280, 5400))
+    (1105, 765, 5695)
     """
     return TILE_TOKENS * tiles(size) + BASE_TOKENS
 

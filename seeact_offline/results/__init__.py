@@ -1,1 +1,2 @@
-"""From finished run folders: scored and read again, verified, compared, listed, and what a run would take, estimated."""
+"""Scores finished run folders again, rereads, verifies, compares and lists them, and
+estimates what a run would take."""

@@ -26,12 +26,13 @@ def compare(
     detect: float = 5.0,
     seed: int = 0,
 ) -> Comparison:
-    """Compares each other run with the first, the baseline: differences (other minus baseline), runs tied with the best, and the smallest detectable differences.
+    """Compares each other run with the first, the baseline: differences (other minus baseline), runs tied with the
+    best, and the smallest detectable differences.
 
-    `runs`: finished runs, or their folders; or lists of them, such as the seeds of a method, each of which is compared as the mean of
-    its runs. `by`: break down by website, domain, operation, difficulty, history or candidates.
-    `intersect`: compare the steps that all have, where some run lacks some. `detect`: the difference, in points, for which the
-    number of tasks needed is computed. Raises InputError, also for runs of other steps or other protocols.
+    `runs`: finished runs, or their folders; or lists of them, such as the seeds of a method, each of which is compared
+    as the mean of its runs. `by`: break down by website, domain, operation, difficulty, history or candidates.
+    `intersect`: compare the steps that all have, where some run lacks some. `detect`: the difference, in points, for
+    which the number of tasks needed is computed. Raises InputError, also for runs of other steps or other protocols.
     """
     groups = [[run] if isinstance(run, str | os.PathLike) else [*run] for run in runs]
     flat = [run for group in groups for run in group]
@@ -65,7 +66,7 @@ def _group_names(groups: Sequence[Sequence[str | os.PathLike[str]]]) -> list[str
     """The label that all runs of a group share, else the group's number; numbers where two groups share theirs."""
     numbers = [f"group {number}" for number in range(1, len(groups) + 1)]
     shared = [{_label(Path(run)) for run in group} for group in groups]
-    names = [next(iter(found)) if len(found) == 1 else "" for found in shared]
+    names = [next(iter(labels)) if len(labels) == 1 else "" for labels in shared]
     made = [name or number for name, number in zip(names, numbers, strict=True)]
     return made if len(set(made)) == len(made) else numbers
 
@@ -90,7 +91,7 @@ def read_scored(run: Path, name: str = "") -> ScoredRun:
     results = read_results(run)
     try:
         manifest = read_manifest(run)
-        alike = {name: one for name, one in manifest.identity.items() if name not in _VARIED_BY_REPEATS}
+        alike = {name: value for name, value in manifest.identity.items() if name not in _VARIED_BY_REPEATS}
         identity = json.dumps(alike, sort_keys=True)
         # a repeat in another order has its run's id
         origin = [manifest.made.run if manifest.made else "", manifest.identity]
@@ -101,7 +102,8 @@ def read_scored(run: Path, name: str = "") -> ScoredRun:
     if len(counted) != results.n_steps:
         raise InputError(
             "runs",
-            sentence=f"{run} has {len(counted)} steps that count, and {results.n_steps} in its results.json; score the run again",
+            sentence=f"{run} has {len(counted)} steps that count, and {results.n_steps} in its"
+            " results.json; score the run again",
         )
     return ScoredRun(
         name=name or run.name,
@@ -109,7 +111,7 @@ def read_scored(run: Path, name: str = "") -> ScoredRun:
         steps=counted,
         n_not_run=sum(step.outcome in NOT_RUN for step in counted.values()),
         complete=results.complete,
-        headline={name: one["value"] for name, one in results.headlines.items()},
+        headline={name: headline["value"] for name, headline in results.headlines.items()},
         identity=identity,
         origin=json.dumps(origin, sort_keys=True),
         data=DataName.of(results.settings),

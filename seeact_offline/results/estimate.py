@@ -1,10 +1,11 @@
 """Estimates the calls, tokens and cost of a run; sends nothing.
 
-The estimate follows `evaluate` up to the calls: the split streams, pages are read, questions are put. A call that the
-run's folder or the kept replies answer is answered by them, so that what follows from it is real. Any other is counted, and a
-stand-in takes the place of its reply: it has the assumed length wherever a later prompt holds it, and names an element wherever a
-group's last reply is read. So all final rounds that there can be are met; how many are expected follows from `Assumptions.picks`.
-Where the further question depends on what a reply says (attributes), the stand-in is the ideal reply.
+The estimate follows `evaluate` up to the calls: the split streams, pages are read, questions are put. A call that
+the run's folder or the kept replies answer is answered by them, so that what follows from it is real. Any other is
+counted, and a stand-in takes the place of its reply: it has the assumed length wherever a later prompt holds it,
+and names an element wherever a group's last reply is read. So all final rounds that there can be are met; how many
+are expected follows from `Assumptions.picks`. Where the further question depends on what a reply says (attributes),
+the stand-in is the ideal reply.
 """
 
 from __future__ import annotations
@@ -68,11 +69,16 @@ def dry_run(
     tokenizer: Tokenizer | None = None,
     **options: Any,
 ) -> Estimate:
-    """Estimates calls, tokens, cost and statistical power of `evaluate` with the same configuration. Ranks if need be, and keeps
-    the scores as `evaluate` does; sends nothing.
+    """Estimates calls, tokens, cost and statistical power of `evaluate` with the same configuration. Ranks if need be,
+    and keeps the scores as `evaluate` does; sends nothing.
 
-    `assumed`: None: measured in the run's own folder where it has ENOUGH_STEPS, else as `Assumed` has it. `tokenizer`: None: the
-    one of `local_tokenizer`. Raises InputError as `evaluate` does; a missing API key is no error.
+    `assumed`: None: measured in the run's own folder where it has ENOUGH_STEPS, else as
+    `Assumptions` has it. `tokenizer`: None: the one of `local_tokenizer`. Raises InputError as
+    `evaluate` does; a missing API key is no error.
+
+    >>> estimated = dry_run(limit=1, grounding="pixel", model="openai/gpt-4o", out="runs/planned", cache="off")
+    >>> estimated.n_steps, estimated.expected.calls, estimated.expected.image_tokens
+    (7, 14.0, 10710.0)
     """
     watch = watch or Watch()
     return estimate(open_run(EvalConfig.of(config, **options), watch), watch, assumed, tokenizer)
@@ -84,9 +90,9 @@ def estimate(
     """Estimates an opened run as `dry_run` does."""
     form = run.grounding.form
     tokenizer = tokenizer or local_tokenizer(has_markup=not form.image)
-    known = _known(run)
-    assumed = assumed or _measured(known.values(), tokenizer) or Assumptions().for_turns(form.turns)
-    asked = run.to_ask(known)
+    predictions = _known(run)
+    assumed = assumed or _measured(predictions.values(), tokenizer) or Assumptions().for_turns(form.turns)
+    asked = run.to_ask(predictions)
     repeats = [run.repeat(number) for number in range(1, len(run.repeats) + 1)]
     passes = [(run, asked), *((again, again.to_ask(_known(again))) for again in repeats)]
     remarks = [run.estimate_remark] if run.estimate_remark else []
@@ -96,20 +102,20 @@ def estimate(
             remarks.insert(0, f"How {model.name} counts pictures is not known: they are counted as GPT-4o does.")
     scores, count = run.scores(), lru_cache(1024)(tokenizer.count)
     with ExitStack() as opened, rare_collections():
-        found = [opened.enter_context(_kept_replies(model)) for model in models]
-        kept_remarks = list(dict.fromkeys(remark for _, said in found for remark in said))
-        second = None if len(models) == 1 else _SecondModel(models[1], found[1][0], count, assumed)
-        counting = _CountingModel(run.model, found[0][0], count, assumed, second)
-        for one, left in passes:
+        kept = [opened.enter_context(_kept_replies(model)) for model in models]
+        kept_remarks = list(dict.fromkeys(remark for _, cache_remarks in kept for remark in cache_remarks))
+        second = None if len(models) == 1 else _SecondModel(models[1], kept[1][0], count, assumed)
+        counting = _CountingModel(run.model, kept[0][0], count, assumed, second)
+        for opened_run, left in passes:
             if left:
-                _count(one, left, scores, counting, watch)
+                _count(opened_run, left, scores, counting, watch)
     tasks = Counter(key.annotation_id for key in run.split.keys)
     return Estimate(
         model=str(run.manifest.settings["model"]),
         n_tasks=len(tasks),
         n_steps=len(run.split.keys),
         n_asked=len(asked),
-        n_done=len(known.keys() - asked),
+        n_done=len(predictions.keys() - asked),
         n_not_askable=len(counting.not_askable),
         n_kept=counting.n_kept,
         least=counting.least,
@@ -137,8 +143,8 @@ def estimate_ablation(
 def detectable(steps_of_tasks: Sequence[int], assumed: Assumptions) -> float | None:
     """The smallest difference in Step SR that two runs over tasks of so many steps show; None for fewer than six tasks.
 
-    At a step the two differ by 1, 0 or -1, with a variance of `disagreement` where there is no difference on average. The mean of
-    a task of m steps then varies by disagreement x ((1 - correlation) / m + correlation).
+    At a step the two differ by 1, 0 or -1, with a variance of `disagreement` where there is no difference on average.
+    The mean of a task of m steps then varies by disagreement x ((1 - correlation) / m + correlation).
     """
     rho = assumed.correlation
     variances = [assumed.disagreement * ((1 - rho) / m + rho) for m in steps_of_tasks]
@@ -147,8 +153,8 @@ def detectable(steps_of_tasks: Sequence[int], assumed: Assumptions) -> float | N
 
 
 def local_tokenizer(has_markup: bool = False) -> Tokenizer:
-    """OpenAI's o200k_base, where tiktoken is installed and has fetched it before; else words, of which `has_markup` (prompts hold
-    pruned markup) says how many tokens they are."""
+    """OpenAI's o200k_base, where tiktoken is installed and has fetched it before; else words, of which `has_markup`
+    (prompts hold pruned markup) says how many tokens they are."""
     if is_fetched("o200k_base"):
         return open_tokenizer("tiktoken:o200k_base")
     tokens = TOKENS_A_WORD_OF_MARKUP if has_markup else TOKENS_A_WORD
@@ -189,13 +195,14 @@ def _measured(predictions: Collection[Prediction], tokenizer: Tokenizer) -> Assu
 def _without_captions(prediction: Prediction) -> Usage:
     """The calls and completion tokens of the first model."""
     records = [call.record for call in prediction.calls if call.group == CAPTION_GROUP]
-    captions = sum((one.usage for one in records if one.usage is not None and not one.reused), Usage())
+    captions = sum((record.usage for record in records if record.usage is not None and not record.reused), Usage())
     usage = prediction.usage
     return Usage(usage.calls - captions.calls, 0, usage.completion_tokens - captions.completion_tokens)
 
 
 def _texts(prediction: Prediction) -> list[str]:
-    """The replies that were paid for: a turn 1 that groups share is recorded with each of them, and so is a reply that was reused."""
+    """The replies that were paid for: a turn 1 that groups share is recorded with each of them, and
+    so is a reply that was reused."""
     reused = {(call.group, call.turn) for call in prediction.calls if call.record.reused}
     places = [(group, turn) for group in prediction.groups for turn in range(1, len(group.replies) + 1)]
     paid = [(group, turn) for group, turn in places if (group.group, turn) not in reused]
@@ -249,8 +256,8 @@ class _SecondModel:
     def complete(self, request: Request, ideal: str) -> Completion:
         """The kept reply, or a stand-in. Raises CallError where the model is known to have declined."""
         key = request_key({}, request, self.model.asks_each)
-        if (found := _look(self.kept, request, lambda: self.kept_keys.add(key))) is not None:
-            return found
+        if (reply := _look(self.kept, request, lambda: self.kept_keys.add(key))) is not None:
+            return reply
         is_caption = request.key.annotation_id == PICTURE
         if key not in self._asked:
             tokens = self.count(USUAL_CAPTION) if is_caption else self.assumed.reply(request.turn)
@@ -261,7 +268,8 @@ class _SecondModel:
 
 @dataclass
 class _CountingModel(Model):
-    """A model that answers from kept replies, counts the calls that they do not answer, and adds them up step by step."""
+    """A model that answers from kept replies, counts the calls that they do not answer,
+    and adds them up step by step."""
 
     model: ModelSettings
     kept: ReplyCache | None
@@ -290,8 +298,8 @@ class _CountingModel(Model):
         """The kept reply, or a stand-in. Raises CallError where the model is known to have declined."""
         if request.for_second and self.second is not None:
             return self.second.complete(request, ideal)
-        if (found := _look(self.kept, request, self._note_kept)) is not None:
-            return found
+        if (reply := _look(self.kept, request, self._note_kept)) is not None:
+            return reply
         key = request_key({}, request, self.model.asks_each)
         if key not in self._asked:
             tokens = self.assumed.reply(request.turn) + self.assumed.thought
@@ -329,13 +337,13 @@ def _look(kept: ReplyCache | None, request: Request, note: Callable[[], None]) -
     if kept is None or any(STAND_IN in message.text for message in request.messages):
         return None
     try:
-        found = kept.look(request)
+        reply = kept.look(request)
     except CallError:
         note()
         raise
-    if found is not None:
+    if reply is not None:
         note()
-    return found
+    return reply
 
 
 def _amount(
@@ -356,7 +364,8 @@ def _amount(
 
 
 def _final_round(prediction: Prediction, picks: float) -> tuple[bool, float]:
-    """Says whether a further question is certain, and how likely it is, if each unknown reply leads to an element with this chance."""
+    """Says whether a further question is certain, and how likely it is, if each unknown reply leads
+    to an element with this chance."""
     first = [group for group in prediction.groups if not group.is_final_round]
     unknown = sum(STAND_IN in text for group in first for text in group.replies[-1:])
     needed = 2 - sum(

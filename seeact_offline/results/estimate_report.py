@@ -1,4 +1,5 @@
-"""The estimate of a run: calls, tokens, dollars, and the smallest difference that it could show. Computed in `estimate`."""
+"""The estimate of a run: calls, tokens, dollars, and the smallest difference that it could
+show. Computed in `estimate`."""
 
 from __future__ import annotations
 
@@ -58,8 +59,8 @@ class Assumptions:
     """Quantities that are unknown before the replies are there."""
 
     replies: tuple[float, ...] = (297.0, 158.0)
-    """Tokens of a reply's text, turn by turn; further turns are as the last. As published: SeeAct's example step, means of GPT-4V's
-    replies to its three groups, in tokens of o200k_base."""
+    """Tokens of a reply's text, turn by turn; further turns are as the last. As published: SeeAct's example step, means
+    of GPT-4V's replies to its three groups, in tokens of o200k_base."""
     thought: float = 0.0
     """Completion tokens of a call beyond its reply's text: what a model thinks and does not show."""
     picks: float = 0.5
@@ -99,7 +100,10 @@ class SecondModel:
 
     def __str__(self) -> str:
         price = "its price is not known" if self.quote is None else f"price {_named(self.quote)}"
-        return f"{self.model} is asked beside it; kept replies answer {self.n_kept} calls of it that are not counted above; {price}."
+        return (
+            f"{self.model} is asked beside it; kept replies answer {self.n_kept} calls of it that are"
+            f" not counted above; {price}."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +132,8 @@ class Estimate:
     image_rule: str
     assumed: Assumptions
     detectable: float | None
-    """The smallest difference in Step SR, 0 to 1, that this split shows with a power of 80 % at 5 %; None for fewer than six tasks."""
+    """The smallest difference in Step SR, 0 to 1, that this split shows with a power of 80 % at 5 %;
+    None for fewer than six tasks."""
     remarks: tuple[str, ...] = ()
     """Sentences."""
     second: SecondModel | None = None
@@ -146,11 +151,11 @@ class Estimate:
             usual = {"prompt": self.quote.price.prompt, "completion": self.quote.price.completion}
             tiers = {tier: {"prompt": of.prompt, "completion": of.completion} for tier, of in self.quote.price.tiers}
             price = {**asdict(self.quote), "price": usual | ({"tiers": tiers} if tiers else {})}
-        known = {"schema": 1, **plain, **figures, "price": price}
+        content = {"schema": 1, **plain, **figures, "price": price}
         if (second := self.second) is None:
-            return known
+            return content
         amount = {**asdict(second.amount), "prompt_tokens": second.amount.prompt_tokens, "cost_usd": second.cost}
-        return {**known, "second": {"model": second.model, "n_kept": second.n_kept, **amount}}
+        return {**content, "second": {"model": second.model, "n_kept": second.n_kept, **amount}}
 
     def table(self) -> Table:
         """The estimate as a table for people."""
@@ -169,11 +174,12 @@ class Estimate:
                 ["USD in all", *(_usd(_sum(amount.cost(self.quote), second.cost)) for amount in amounts)],
             ]
         left = (
-            f"{counted(self.n_done, 'step is', 'steps are')} done already, {self.n_not_askable} cannot be asked; kept replies answer"
-            f" {self.n_kept} calls that are not counted above. Nothing was sent."
+            f"{counted(self.n_done, 'step is', 'steps are')} done already, {self.n_not_askable} cannot be asked;"
+            f" kept replies answer {self.n_kept} calls that are not counted above. Nothing was sent."
         )
         notes = [left, *self.bases]
-        title = f"What {self.model} would be asked: {self.n_asked} of {counted(self.n_steps, 'step')}, {counted(self.n_tasks, 'task')}"
+        steps, tasks = counted(self.n_steps, "step"), counted(self.n_tasks, "task")
+        title = f"What {self.model} would be asked: {self.n_asked} of {steps}, {tasks}"
         return Table(title=title, header=["", "least", "expected", "most"], rows=rows, notes=notes)
 
     @property
@@ -202,30 +208,31 @@ class Estimate:
         thought = f" and {assumed.thought:.0f} more a call that are not shown" if assumed.thought else ""
         source = f"Measured in {counted(assumed.measured_in, 'step')} of this run" if assumed.measured_in else "Assumed"
         return (
-            f"{source}: replies of {turns} tokens by turn{thought}; {100 * assumed.picks:.0f} % of groups name an element, and two that "
-            "do make a final round. The least has none, the most all that there can be."
+            f"{source}: replies of {turns} tokens by turn{thought};"
+            f" {100 * assumed.picks:.0f} % of groups name an element, and two that do make a final round."
+            " The least has none, the most all that there can be."
         )
 
     def _power(self) -> str:
         assumed = self.assumed
         basis = (
-            f"if two runs disagree on {100 * assumed.disagreement:.0f} % of steps, and differences inside a task correlate by "
-            f"{assumed.correlation:g}"
+            f"if two runs disagree on {100 * assumed.disagreement:.0f} % of steps,"
+            f" and differences inside a task correlate by {assumed.correlation:g}"
         )
         if self.detectable is None or self.detectable > 1:
             return f"So few tasks show no difference in Step SR between two runs, {basis}."
         return (
-            f"{counted(self.n_tasks, 'task shows', 'tasks show')} a difference in Step SR of {percent(self.detectable)} points or more with a power of 80 % at 5 %, "
-            f"{basis}."
+            f"{counted(self.n_tasks, 'task shows', 'tasks show')} a difference in Step SR of {percent(self.detectable)}"
+            f" points or more with a power of 80 % at 5 %, {basis}."
         )
 
 
 def table_of_variants(estimates: Mapping[str, Estimate]) -> Table:
     """Tabulates what each variant of an ablation is expected to take, by name, and all of them together."""
-    one = next(iter(estimates.values()))
+    first = next(iter(estimates.values()))
     total = sum((estimate.expected for estimate in estimates.values()), Amount())
     amounts = {**{name: estimate.expected for name, estimate in estimates.items()}, "all": total}
-    costs = {name: amount.cost(one.quote) for name, amount in amounts.items()}
+    costs = {name: amount.cost(first.quote) for name, amount in amounts.items()}
     # the rows have it in common, so that each of its calls is paid for once
     seconds = [estimate.second for estimate in estimates.values() if estimate.second is not None]
     if seconds:
@@ -241,22 +248,24 @@ def table_of_variants(estimates: Mapping[str, Estimate]) -> Table:
         for name, amount in sorted(amounts.items(), key=lambda named: named[0] == "all")
     ]
     notes = [
-        f"Expected for {counted(one.n_steps, 'step')} of {counted(one.n_tasks, 'task')}, each row by itself: a question that rows have"
-        " in common is paid for once. Nothing was sent.",
-        *one.bases,
+        f"Expected for {counted(first.n_steps, 'step')} of {counted(first.n_tasks, 'task')}, each row by itself:"
+        " a question that rows have in common is paid for once. Nothing was sent.",
+        *first.bases,
     ]
     header = ("", "calls", "prompt tokens, text", "prompt tokens, pictures", "completion tokens", "USD")
-    return Table(title=f"What {one.model} would be asked", header=header, rows=rows, notes=notes)
+    return Table(title=f"What {first.model} would be asked", header=header, rows=rows, notes=notes)
 
 
 def _named(quote: Quote) -> str:
-    said = f"of {quote.date}, {quote.source}" if quote.date else quote.source
-    return f"{quote.price.prompt:g} USD a million prompt tokens, {quote.price.completion:g} completion tokens ({said})"
+    source = f"of {quote.date}, {quote.source}" if quote.date else quote.source
+    return (
+        f"{quote.price.prompt:g} USD a million prompt tokens, {quote.price.completion:g} completion tokens ({source})"
+    )
 
 
 def _sum(*costs: float | None) -> float | None:
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if len(known) == len(costs) else None
+    known_costs = [cost for cost in costs if cost is not None]
+    return sum(known_costs) if len(known_costs) == len(costs) else None
 
 
 def _usd(cost: float | None) -> str:

@@ -54,7 +54,7 @@ def listed_run(path: Path, name: str) -> ListedRun:
         run = ListedRun(name, "unfinished", date, model, asked_by, split)
         if (path / "results.json").is_file():
             return _finished(run, path)
-        done = next((one for one in (folder.predictions, path / "episodes.jsonl") if one.is_file()), None)
+        done = next((file for file in (folder.predictions, path / "episodes.jsonl") if file.is_file()), None)
         return run if done is None else replace(run, steps=sum(1 for _ in Journal(done).lines()))
     except (InputError, FormatError, OSError, LookupError, AttributeError, TypeError, ValueError) as error:
         return ListedRun(name, "unreadable", problem=one_line(str(error)))
@@ -76,5 +76,5 @@ def _finished(run: ListedRun, path: Path) -> ListedRun:
         asked_by=run.asked_by or results.grounding,
         split=run.split or results.split,
         steps=results.n_steps,
-        figures={metric: one["value"] for metric, one in results.headlines.items()},
+        figures={metric: headline["value"] for metric, headline in results.headlines.items()},
     )

@@ -1,7 +1,7 @@
 """A run's questions built again, and its replies read again, by the code that did it first: without a model.
 
-Nothing is shown that was not sent: the prompts must be those of the run's manifest, the package of the same version, and the elements
-offered those that the run recorded.
+Nothing is shown that was not sent: the prompts must be those of the run's manifest, the package of the same version,
+and the elements offered those that the run recorded.
 """
 
 from __future__ import annotations
@@ -42,12 +42,13 @@ from seeact_offline.runs.prepare import prepare
 from seeact_offline.runs.strategy_opening import open_strategy
 
 OPTIONS = tuple(name for name, words in words_of(EvalConfig).items() if words.decides_questions)
-"""Settings that decide a run's questions, besides its grounding and the options of that one alone. The model is not one of them:
-to look at a run must not load the code of a model."""
+"""Settings that decide a run's questions, besides its grounding and the options of that one alone. The model is not one
+of them: to look at a run must not load the code of a model."""
 
 
 def open_grounding(manifest: Mapping[str, Any], captions: Path) -> Grounding:
-    """The strategy of a run. `captions`: its file of those that were shown, which may not exist. Raises InputError where this program would ask other questions."""
+    """The strategy of a run. `captions`: its file of those that were shown, which may not exist. Raises InputError
+    where this program would ask other questions."""
     settings, identity = manifest.get("settings") or {}, manifest.get("identity") or {}
     if "imported" in identity:
         raise InputError("run", "one that was asked here", "one that was imported")
@@ -59,23 +60,25 @@ def open_grounding(manifest: Mapping[str, Any], captions: Path) -> Grounding:
         # a manifest may be from another person: to look at a run must not load code that it names
         raise InputError("run", "a grounding of this package", f"{grounding}")
     own = [option.name for option in find_strategy(grounding).options]
-    given = {name: settings[name] for name in (*OPTIONS, *own) if settings.get(name) is not None}
-    if str(given.get("cut_by", "")).startswith("hf:"):
+    given_options = {name: settings[name] for name in (*OPTIONS, *own) if settings.get(name) is not None}
+    if str(given_options.get("cut_by", "")).startswith("hf:"):
         # a manifest may be from another person: to look at a run must not load a model's files
-        raise InputError("run", "observations that are cut without a local model's files", f"cut by {given['cut_by']}")
-    if given.pop("thoughts", "none") != "none":
+        raise InputError(
+            "run", "observations that are cut without a local model's files", f"cut by {given_options['cut_by']}"
+        )
+    if given_options.pop("thoughts", "none") != "none":
         raise InputError(
             "run", "questions that no other step's replies are told in", f"thoughts {settings['thoughts']}"
         )
     # a run without captions of its own leaves no file of them
-    if given.pop("captions", None) and captions.is_file():
-        given["captions"] = captions
+    if given_options.pop("captions", None) and captions.is_file():
+        given_options["captions"] = captions
     chosen = {"ungrounded": True} if grounding == UNGROUNDED else {"grounding": grounding}
     if grounding in agents():
         chosen = {"agent": grounding}
     number = settings.get("shuffled")
     order = Order(int(settings.get("seed") or 0), int(number)) if number else None
-    opened = open_strategy(EvalConfig().changed(**chosen, **given), order)
+    opened = open_strategy(EvalConfig().changed(**chosen, **given_options), order)
     ours = json.loads(json.dumps(dict(opened.identity)))
     other = sorted(name for name, value in ours.items() if name != "captions" and identity.get(name) != value)
     if other:
@@ -92,23 +95,26 @@ def rebuild_questions(grounding: Grounding, prepared: PreparedStep, prediction: 
     if dialogue is not None:
         rebuilt = enumerate(dialogue)
         offered = [group.offered for group in prediction.groups]
-        return {place: one for place, one in rebuilt if one.question.offered == offered[place]}
+        return {
+            place: past_question for place, past_question in rebuilt if past_question.question.offered == offered[place]
+        }
     first = {(question.index, question.offered): question for question in grounding.questions(prepared)}
-    found: dict[int, PastQuestion] = {}
+    questions: dict[int, PastQuestion] = {}
     for place, group in enumerate(prediction.groups):
         question = first.get((group.group, group.offered))
         if question is None:
             question = _later_question(grounding, prepared, prediction.groups[:place], group)
         if question is not None:
-            found[place] = PastQuestion(question)
-    return found
+            questions[place] = PastQuestion(question)
+    return questions
 
 
 def _later_question(
     grounding: Grounding, prepared: PreparedStep, before: tuple[Reply, ...], group: Reply
 ) -> Question | None:
-    """A question that depends on answers: a final round, a later group of an elimination. None where it cannot be rebuilt."""
-    picks = [one.element_id for one in before if one.element_id is not None]
+    """A question that depends on answers: a final round, a later group of an elimination.
+    None where it cannot be rebuilt."""
+    picks = [reply.element_id for reply in before if reply.element_id is not None]
     try:
         if group.is_final_round:
             question = grounding.final_round(prepared, picks, group.group)
@@ -141,15 +147,15 @@ class Mismatch:
 
 
 def reread_groups(prediction: Prediction, grounding: Grounding) -> list[Mismatch]:
-    """Compares a prediction with its replies, without its page. `grounding`: a GroupStrategy; of others nothing is compared, as
-    they look elements up on the page."""
+    """Compares a prediction with its replies, without its page. `grounding`: a GroupStrategy; of others nothing is
+    compared, as they look elements up on the page."""
     if not isinstance(grounding, GroupStrategy):
         return []
-    found: list[Mismatch] = []
+    mismatches: list[Mismatch] = []
     again: list[Reply] = []
     for group in prediction.groups:
         meant = _read(group, grounding)
-        found += [
+        mismatches += [
             Mismatch(f"group {group.group}: {name}", getattr(group, name), getattr(meant, name))
             for name in GROUP_FIELDS
             if getattr(group, name) != getattr(meant, name)
@@ -160,12 +166,12 @@ def reread_groups(prediction: Prediction, grounding: Grounding) -> list[Mismatch
     else:
         merged = merge(again, grounding.merge_rule, prediction.ranked)
         decided = {name: getattr(merged, name) for name in GROUP_FIELDS}
-    found += [
-        Mismatch(name, getattr(prediction, name), one)
-        for name, one in decided.items()
-        if getattr(prediction, name) != one
+    mismatches += [
+        Mismatch(name, getattr(prediction, name), value)
+        for name, value in decided.items()
+        if getattr(prediction, name) != value
     ]
-    return found
+    return mismatches
 
 
 def _read(group: Reply, grounding: GroupStrategy) -> Reply:
@@ -189,7 +195,7 @@ class StoredReplies(Model):
         self._groups = {group.group: group for group in prediction.groups}
 
     async def complete(self, request: Request) -> Completion:
-        """Raises CallError: as the model declined, or `no_recorded_reply`."""
+        """Answers with the stored reply. Raises CallError: as the model declined, or `no_recorded_reply`."""
         group = self._groups.get(request.group)
         if group is not None and request.turn <= len(group.replies):
             return Completion(group.replies[request.turn - 1], Usage(calls=1))
@@ -201,7 +207,8 @@ class StoredReplies(Model):
 async def reread(
     prediction: Prediction, step: Step, grounding: Grounding, scores: Scores | None, top_k: int
 ) -> list[Mismatch]:
-    """Compares a prediction with its replies and its page. `scores`: the ranker's; None: the stored ranks are taken as they are."""
+    """Compares a prediction with its replies and its page. `scores`: the ranker's; None: the
+    stored ranks are taken as they are."""
     ranked = tuple(RankedCandidate(node, 0.0, rank) for rank, node in enumerate(prediction.ranked))
 
     @cache
@@ -214,22 +221,22 @@ async def reread(
     if prediction.has_failed:
         # which call failed and why, replies do not tell
         names = tuple(name for name in names if name not in ("failure", "detail", "notes", "stage", "reachable"))
-    found: list[Mismatch] = []
+    mismatches: list[Mismatch] = []
     for name in names:
         was, now = getattr(prediction, name), getattr(again, name)
         if name == "notes":
             was, now = ({key: n for key, n in some.items() if key not in NOTES_OF_CALLS} for some in (was, now))
         if name == "groups" and was != now:
-            found += _group_mismatches(was, now)
+            mismatches += _group_mismatches(was, now)
         elif was != now:
-            found.append(Mismatch(name, was, now))
-    return found
+            mismatches.append(Mismatch(name, was, now))
+    return mismatches
 
 
 def _group_mismatches(was: Sequence[Reply], now: Sequence[Reply]) -> Iterator[Mismatch]:
     if len(was) != len(now):
         yield Mismatch("groups", len(was), len(now))
-    for one, other in zip(was, now, strict=False):
+    for stored, reread_reply in zip(was, now, strict=False):
         for name in Reply.__struct_fields__:
-            if getattr(one, name) != getattr(other, name):
-                yield Mismatch(f"group {one.group}: {name}", getattr(one, name), getattr(other, name))
+            if getattr(stored, name) != getattr(reread_reply, name):
+                yield Mismatch(f"group {stored.group}: {name}", getattr(stored, name), getattr(reread_reply, name))

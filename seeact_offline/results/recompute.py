@@ -1,4 +1,5 @@
-"""The finished predictions of a run scored again, under its own or other protocols. Asks no model and needs no scores."""
+"""The finished predictions of a run scored again, under its own or other protocols. Asks
+no model and needs no scores."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ class FinishedRun(ScoringInput):
     @cached_property
     def cost(self) -> float | None:
         """USD; None where that is not known."""
-        counted = sum((one.usage for one in self.predictions), Usage()).cost_usd
+        counted = sum((prediction.usage for prediction in self.predictions), Usage()).cost_usd
         return counted if self.folder is None else run_cost(self.folder, counted)
 
     @cached_property
@@ -106,10 +107,10 @@ def rescore(
     out: Path | None = None,
     watch: Watch | None = None,
 ) -> Run:
-    """`protocol`: the run's unless given. `out`: where scores and report go, the run's own folder unless given. `oracle`: a run
-    of the oracle grounding over the same steps; the errors of annotation are counted where it is right. `causes`: a file of
-    causes of loss that a person gives, which are shown with the computed ones and count in the waterfall. `also_right`: a file of other
-    right answers, which count in figures of their own.
+    """`protocol`: the run's unless given. `out`: where scores and report go, the run's own folder unless given.
+    `oracle`: a run of the oracle grounding over the same steps; the errors of annotation are counted where it is right.
+    `causes`: a file of causes of loss that a person gives, which are shown with the computed ones and count in the
+    waterfall. `also_right`: a file of other right answers, which count in figures of their own.
 
     What was right is read from the run; from the data set where one is given, or the run is from before that was kept.
     Raises InputError, for data that are not the run's among others.
@@ -138,8 +139,9 @@ def rescore_all(
     out: Path | None = None,
     watch: Watch | None = None,
 ) -> ProtocolComparison:
-    """Two or more protocols, and what makes them differ. Scores and report of each go to a folder of its name in `out`, the
-    differences to `delta.json` and `delta.md` there; nothing is written without it. The run's own files stay as they are.
+    """Scores a run by two or more protocols, and finds what makes them differ. Scores and report of each go to a
+    folder of its name in `out`, the differences to `delta.json` and `delta.md` there; nothing is written without it.
+    The run's own files stay as they are.
 
     Raises InputError as `rescore` does.
     """
@@ -147,17 +149,19 @@ def rescore_all(
     with rare_collections():
         finished = open_finished(run, dataset, watch)
         rules = [finished.protocol(name) for name in dict.fromkeys(protocols)]
-        for one in rules:
-            _check_out(run, out and out / one.name)
-        found = delta(finished.predictions, finished.truths, rules)
-        tables = delta_tables(found)
+        for protocol in rules:
+            _check_out(run, out and out / protocol.name)
+        differences = delta(finished.predictions, finished.truths, rules)
+        tables = delta_tables(differences)
         runs = {}
         if out is not None:
-            runs = {one.name: _write(out / one.name, finished.score(one), finished) for one in rules}
-            replace_text(out / "delta.json", json.dumps(found, indent=2) + "\n")
+            runs = {
+                protocol.name: _write(out / protocol.name, finished.score(protocol), finished) for protocol in rules
+            }
+            replace_text(out / "delta.json", json.dumps(differences, indent=2) + "\n")
             replace_text(out / "delta.md", printable("\n\n".join(table.markdown() for table in tables) + "\n"))
-    all_ran = IMPORT_NOTES in finished.settings or not any(one.has_failed for one in finished.predictions)
-    return ProtocolComparison(found, tables, finished.complete and all_ran, runs)
+    all_ran = IMPORT_NOTES in finished.settings or not any(prediction.has_failed for prediction in finished.predictions)
+    return ProtocolComparison(differences, tables, finished.complete and all_ran, runs)
 
 
 def _check_out(run: Path, out: Path | None) -> None:
@@ -178,21 +182,21 @@ def _write(folder: Path, made: ScoringOutput, finished: FinishedRun) -> Run:
 def open_finished(
     run: Path, dataset: Any = None, watch: Watch | None = None, *, opens_data: bool = True
 ) -> FinishedRun:
-    """A run's predictions with what was right. `opens_data`: False: the data set that the manifest names is never opened, as the
-    folder may be anybody's. Raises InputError."""
+    """A run's predictions with what was right. `opens_data`: False: the data set that the manifest names is never
+    opened, as the folder may be anybody's. Raises InputError."""
     with _about_run():
         settings = read_manifest(run).settings
         directory = RunFolder(run)
-        known = directory.load()
+        stored = directory.load()
         kept = {} if dataset is not None else directory.load_targets()
         flagged = directory.flagged()
-    if kept and known.keys() <= kept.keys():
+    if kept and stored.keys() <= kept.keys():
         truths, was_finished = list(kept.values()), False
         # its own targets are only those of the steps that it reached
         with suppress(InputError):
             was_finished = read_results(run).complete
     elif not opens_data:
-        strange = sorted(known.keys() - kept.keys())
+        strange = sorted(stored.keys() - kept.keys())
         raise InputError(
             "run", sentence=f"{run} lacks the right answer of {len(strange)} predictions, {strange[0]} first"
         )
@@ -206,8 +210,8 @@ def open_finished(
                 "dataset", sentence=f"{source} has other rows than {run} was run on; name its data with `dataset`"
             )
         truths, was_finished = [target_of(step, partial(Page, step.cleaned_html)) for step in split.steps()], True
-    predictions = [known.get(truth.key) or _missing(truth.key) for truth in truths]
-    n_missing = len({truth.key for truth in truths} - known.keys())
+    predictions = [stored.get(truth.key) or _missing(truth.key) for truth in truths]
+    n_missing = len({truth.key for truth in truths} - stored.keys())
     if n_missing:
         (watch or Watch()).note(f"{n_missing} of {len(truths)} steps have no prediction and count as wrong")
     with _about_run():
@@ -232,7 +236,8 @@ def _missing(key: StepKey) -> Prediction:
 def with_opinions(
     finished: FinishedRun, oracle: Path | None, causes: Path | None, also_right: Path | None = None
 ) -> FinishedRun:
-    """Adds what people say: a run of the oracle grounding, a file of causes of loss, and one of other right answers. Raises InputError."""
+    """Adds what people say: a run of the oracle grounding, a file of causes of loss, and one of other
+    right answers. Raises InputError."""
     if also_right is not None:
         lines = read_also_right(also_right)
         named = frozenset(truth.key for truth in finished.truths if truth.key in lines)
@@ -244,7 +249,8 @@ def with_opinions(
 
 
 def _rights_of_oracle(run: Path, finished: FinishedRun) -> dict[StepKey, bool]:
-    """Raises InputError for another kind of run, and for one of other steps."""
+    """Tells for each step whether an oracle run gets it right. Raises InputError for another kind of
+    run, and for one of other steps."""
     scored = read_scored(run)
     grounding = read_results(run).grounding
     if grounding not in STRATEGIES or not STRATEGIES[grounding].is_human:

@@ -1,7 +1,8 @@
-"""The files of a finished run checked against each other, its data set and its stored replies. Asks no model and writes nothing.
+"""The files of a finished run checked against each other, its data set and its stored replies.
+Asks no model and writes nothing.
 
-Figures follow from predictions and right answers; right answers from the data; predictions from the replies and the pages. What
-nothing here follows from cannot be proved: docs/statistics.md.
+Figures follow from predictions and right answers; right answers from the data; predictions from the replies and the
+pages. What nothing here follows from cannot be proved: docs/statistics.md.
 """
 
 from __future__ import annotations
@@ -79,10 +80,10 @@ class _Findings:
 
     def outcome(self) -> Verification:
         differences: list[str] = []
-        for file, found in self.by_file.items():
-            differences += [f"{file}: {one}" for one in found[:SHOWN]]
-            if len(found) > SHOWN:
-                differences.append(f"{file}: {len(found) - SHOWN:,} more")
+        for file, problems in self.by_file.items():
+            differences += [f"{file}: {problem}" for problem in problems[:SHOWN]]
+            if len(problems) > SHOWN:
+                differences.append(f"{file}: {len(problems) - SHOWN:,} more")
         return Verification(tuple(differences), tuple(self.not_proved))
 
 
@@ -97,9 +98,10 @@ def verify(
 ) -> Verification:
     """Checks a run as `score --check` does.
 
-    `dataset`: the data set, whose pages are read too, which takes as long as preparing a run; None: that of the manifest, where it
-    is on this machine, without its pages. `protocol`, `oracle`, `causes`, `also_right`: as the run was scored with; None: as its results say,
-    and what depends on a file is not proved. Raises InputError for files that cannot be read, and for other data.
+    `dataset`: the data set, whose pages are read too, which takes as long as preparing a run; None: that of the
+    manifest, where it is on this machine, without its pages. `protocol`, `oracle`, `causes`, `also_right`: as the run
+    was scored with; None: as its results say, and what depends on a file is not proved. Raises InputError for files
+    that cannot be read, and for other data.
     """
     split, problem = _data(run, dataset)
     return verify_files(
@@ -125,7 +127,8 @@ def verify_files(
     causes: Path | None = None,
     also_right: Path | None = None,
 ) -> Verification:
-    """`verify` with data that are opened already. `split`: the run's own rows; None: there are none, for this reason (`problem`).
+    """`verify` with data that are opened already. `split`: the run's own rows; None: there are
+    none, for this reason (`problem`).
 
     Loads no code that a file names.
     """
@@ -155,7 +158,9 @@ def verify_files(
             run_coroutine(_check_pages(run, split, finished, grounding, findings))
         else:
             if split is not None:
-                findings.add("targets.jsonl", _light_differences(split, {one.key: one for one in finished.truths}))
+                findings.add(
+                    "targets.jsonl", _light_differences(split, {truth.key: truth for truth in finished.truths})
+                )
                 findings.not_proved.append(
                     "what pages say of right answers and answers: --dataset names the data to read"
                 )
@@ -188,21 +193,21 @@ def _data(run: Path, dataset: Any) -> tuple[Split | None, str]:
 
 
 def _check_steps(run: Path, split: Split, finished: FinishedRun, findings: _Findings) -> None:
-    keys, met = frozenset(split.keys), {truth.key for truth in finished.truths}
-    strange, missing = sorted(met - keys), sorted(keys - met)
+    keys, in_run = frozenset(split.keys), {truth.key for truth in finished.truths}
+    strange, missing = sorted(in_run - keys), sorted(keys - in_run)
     findings.add("targets.jsonl", [f"{key} is no step of the data" for key in strange])
     is_partial = finished.settings.get("answered_only") or finished.settings.get("format") == "uground"
     if missing and _results(run).get("complete") and not is_partial:
         findings.add("targets.jsonl", [f"{counted(len(missing), 'step')} of the data missing, {missing[0]} first"])
 
 
-def _light_differences(split: Split, known: Mapping[Any, Truth]) -> Iterator[str]:
+def _light_differences(split: Split, truths: Mapping[Any, Truth]) -> Iterator[str]:
     """Right answers that are not those of the data, as far as these say without pages."""
     for shard in split.shards():
         light = tuple(name for name in shard.columns if name not in _HEAVY)
         for step in replace(shard, columns=light).steps():
-            if step.key in known:
-                yield from _target_differences(known[step.key], step.truth, OF_PAGES)
+            if step.key in truths:
+                yield from _target_differences(truths[step.key], step.truth, OF_PAGES)
 
 
 def _target_differences(stored: Truth, fresh: Truth, ignored: Iterable[str] = ()) -> Iterator[str]:
@@ -241,8 +246,8 @@ def _check_replies(finished: FinishedRun, grounding: Grounding | None, findings:
             findings.add("predictions.jsonl", map(partial(_sentence, prediction), reread_groups(prediction, grounding)))
 
 
-def _sentence(prediction: Prediction, found: Mismatch) -> str:
-    return f"{prediction.key}: {found.field} is {short(found.stored)}, its replies say {short(found.read)}"
+def _sentence(prediction: Prediction, mismatch: Mismatch) -> str:
+    return f"{prediction.key}: {mismatch.field} is {short(mismatch.stored)}, its replies say {short(mismatch.read)}"
 
 
 async def _check_pages(
@@ -252,21 +257,23 @@ async def _check_pages(
     manifest = read_manifest(run)
     digest, top_k = manifest.identity.get("scores_digest"), manifest.settings.get("top_k") or 0
     scores = kept_before(replace(split, limit=None, wanted=None), digest) if isinstance(digest, str) else None
-    if scores is None and any(one.ranked for one in finished.predictions):
+    if scores is None and any(prediction.ranked for prediction in finished.predictions):
         findings.not_proved.append("the ranks of candidates: the ranker's scores are not on this machine")
     if manifest.identity.get("data_digest") not in (None, split.content_digest):
         findings.add("manifest.json", ["identity.data_digest is that of other pages or pictures"])
-    known = {truth.key: (truth, one) for truth, one in zip(finished.truths, finished.predictions, strict=True)}
+    answered = {
+        truth.key: (truth, prediction) for truth, prediction in zip(finished.truths, finished.predictions, strict=True)
+    }
     for step in with_earlier(split.steps(), 0 if grounding is None else grounding.earlier):
-        if step.key not in known:
+        if step.key not in answered:
             continue
-        truth, prediction = known[step.key]
+        truth, prediction = answered[step.key]
         fresh = target_of(step, partial(Page, step.cleaned_html))
         findings.add("targets.jsonl", _target_differences(truth, fresh))
         if grounding is None or prediction.failure in (NO_PREDICTION, "internal_error"):
             continue
-        found = await reread(prediction, step, grounding, scores, top_k)
-        findings.add("predictions.jsonl", map(partial(_sentence, prediction), found))
+        mismatches = await reread(prediction, step, grounding, scores, top_k)
+        findings.add("predictions.jsonl", map(partial(_sentence, prediction), mismatches))
 
 
 # --- figures ---
@@ -340,8 +347,8 @@ def _check_scores(
         if stored == text:
             continue
         if name == "results.json":
-            fresh = {key: one for key, one in json.loads(text).items() if key not in left_out}
-            shown = {key: one for key, one in results.items() if key not in left_out}
+            fresh = {key: value for key, value in json.loads(text).items() if key not in left_out}
+            shown = {key: value for key, value in results.items() if key not in left_out}
             findings.add(name, _differences(shown, fresh, ""))
         elif name == "steps.jsonl":
             findings.add(name, _row_differences(stored, text, {"person_cause"} if left_out else set()))
@@ -368,20 +375,20 @@ def _differences(stored: Any, fresh: Any, place: str) -> Iterator[str]:
             else:
                 yield from _differences(stored[name], fresh[name], inner)
     elif isinstance(stored, list) and isinstance(fresh, list) and len(stored) == len(fresh):
-        for number, (one, other) in enumerate(zip(stored, fresh, strict=True)):
-            yield from _differences(one, other, f"{place}[{number}]")
+        for number, (old, new) in enumerate(zip(stored, fresh, strict=True)):
+            yield from _differences(old, new, f"{place}[{number}]")
     elif not _alike(stored, fresh):
         yield f"{place} is {short(stored)}, scored again it is {short(fresh)}"
 
 
-def _alike(one: Any, other: Any) -> bool:
-    if {type(one), type(other)} in ({float}, {int, float}):
+def _alike(stored: Any, fresh: Any) -> bool:
+    if {type(stored), type(fresh)} in ({float}, {int, float}):
         try:
-            return math.isclose(one, other, rel_tol=SAME, abs_tol=SAME)
+            return math.isclose(stored, fresh, rel_tol=SAME, abs_tol=SAME)
         except OverflowError:
             # a whole number that is no float
             return False
-    return type(one) is type(other) and bool(one == other)
+    return type(stored) is type(fresh) and bool(stored == fresh)
 
 
 def _row_differences(stored: str, fresh: str, ignored: set[str]) -> Iterator[str]:
@@ -398,7 +405,7 @@ def _row_differences(stored: str, fresh: str, ignored: set[str]) -> Iterator[str
             continue
         for name in ignored:
             row.pop(name, None), again.pop(name, None)
-        yield from (f"line {number}: {one}" for one in _differences(row, again, ""))
+        yield from (f"line {number}: {difference}" for difference in _differences(row, again, ""))
 
 
 def _line_differences(stored: str, fresh: str) -> Iterator[str]:

@@ -1,6 +1,8 @@
-"""Ways of marking, a web agent's observations, or rankers over the same steps: a grid of runs in one folder, from which a table is made.
+"""Ways of marking, a web agent's observations, or rankers over the same steps: a grid of runs in one
+folder, from which a table is made.
 
-The runs share the replies and the money of the folder: equal questions are paid for once, by the first run that asks them.
+The runs share the replies and the money of the folder: equal questions are paid for once,
+by the first run that asks them.
 """
 
 from __future__ import annotations
@@ -86,20 +88,21 @@ def markup_variants(config: EvalConfig, markings: Sequence[Marking]) -> list[Var
     check_markings(markings, config.group_size, config.merge, config.top_k)
     return [
         Variant(
-            one.name,
+            marking.name,
             {
                 "grounding": "annotation",
-                "marks": one.kind,
-                "mark_position": one.position,
-                "mark_turn1": one.in_turn1 or None,
+                "marks": marking.kind,
+                "mark_position": marking.position,
+                "mark_turn1": marking.in_turn1 or None,
             },
         )
-        for one in markings
+        for marking in markings
     ]
 
 
 def ranker_variants(config: EvalConfig, rankers: Sequence[str]) -> list[Variant]:
-    """The steps ranked by each of these rankers, score files and fusions. Raises InputError where two would share a folder."""
+    """The steps ranked by each of these rankers, score files and fusions. Raises InputError
+    where two would share a folder."""
     if config.scores is not None or config.ranker is not None:
         other = "ranker" if config.scores is None else "scores"
         raise InputError(other, sentence=f"`{other}` cannot be combined with `over` ranker; name it in `rankers`")
@@ -124,8 +127,8 @@ class Ablation:
 
 
 def ablate(config: EvalConfig, axis: Axis, variants: Sequence[Variant], watch: Watch | None = None) -> Ablation:
-    """Asks the same steps in every variant, one after the other. `config`: what the runs have in common. A killed ablation
-    resumes from its folder.
+    """Asks the same steps in every variant, one after the other. `config`: what the runs have in common. A killed
+    ablation resumes from its folder.
 
     Raises InputError.
     """
@@ -138,13 +141,14 @@ def ablate(config: EvalConfig, axis: Axis, variants: Sequence[Variant], watch: W
 def open_ablation(
     config: EvalConfig, axis: Axis, variants: Sequence[Variant], watch: Watch
 ) -> tuple[OpenRun, Manifest, list[OpenRun]]:
-    """The run that opens the folder of all, the manifest of this folder, and the run of each variant. Raises InputError."""
+    """The run that opens the folder of all, the manifest of this folder, and the run of
+    each variant. Raises InputError."""
     named = run_folder(config, what=axis.name)
     configs = [config.changed(out=named.path, **variant.options) for variant in variants]
     first = open_run(configs[0], watch)
     rankings = [first.ranking]
-    for one in configs[1:]:
-        rankings.append(ranking_stage(one, one.scores, first.split, watch) if axis is RANKER else first.ranking)
+    for other in configs[1:]:
+        rankings.append(ranking_stage(other, other.scores, first.split, watch) if axis is RANKER else first.ranking)
     identity, settings = (
         {name: value for name, value in entries.items() if name not in axis.settings}
         for entries in (first.manifest.identity, first.manifest.settings)
@@ -153,8 +157,8 @@ def open_ablation(
     whole = Manifest(identity=identity | mark, settings=settings, made=first.manifest.made)
 
     def opened(folder: RunFolder) -> list[OpenRun]:
-        ranked = [replace(first, ranking=one) for one in rankings]
-        runs = [variant_of(one, config, folder) for one, config in zip(ranked, configs, strict=True)]
+        ranked = [replace(first, ranking=ranking) for ranking in rankings]
+        runs = [variant_of(run, config, folder) for run, config in zip(ranked, configs, strict=True)]
         return [
             replace(run, folder=RunFolder(folder.path / variant.name), manifest=run.manifest.changed(identity=mark))
             for variant, run in zip(variants, runs, strict=True)

@@ -1,7 +1,7 @@
 """The one loop of a run: prepares a step, asks a model, turns an error into its named failure, and keeps the answer.
 
-Runs, their repeats, ablations, batches, Ray and the estimate of a run all ask by it; they differ in the model that answers, and in
-where a step is asked.
+Runs, their repeats, ablations, batches, Ray and the estimate of a run all ask by it; they differ in the model that
+answers, and in where a step is asked.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ class RunState:
     @classmethod
     def of(cls, run: OpenRun) -> RunState:
         """The state that the run's folder is in. Raises InputError where it holds steps that are not asked for now."""
-        known = run.known()
-        to_ask = run.to_ask(known)
-        return cls({key: prediction for key, prediction in known.items() if key not in to_ask}, to_ask)
+        predictions = run.known()
+        to_ask = run.to_ask(predictions)
+        return cls({key: prediction for key, prediction in predictions.items() if key not in to_ask}, to_ask)
 
     def score(self, run: OpenRun, prediction: Prediction) -> StepScore:
         return score_step(prediction, self.truths[prediction.key], run.protocol)
@@ -99,8 +99,9 @@ async def ask_steps(
 ) -> bool:
     """Asks the steps of `state.to_ask`, and keeps each answer in the run's folder the moment it is there.
 
-    `ask`: one step, wherever that is done. `accept`: False for an answer that is not kept yet. `spent`: USD so far. The others: see `ask_each`. False
-    when the cost limit left steps over. Raises ModelStopped where too many steps end in an error of the model.
+    `ask`: one step, wherever that is done. `accept`: False for an answer that is not kept yet. `spent`: USD so
+    far. The others: see `ask_each`. False when the cost limit left steps over. Raises ModelStopped where too many
+    steps end in an error of the model.
     """
 
     async def work(step: Step) -> A:
@@ -130,12 +131,12 @@ async def ask_steps(
 
 def _steps_left(run: OpenRun, state: RunState, progress: StepListener) -> Iterator[Step]:
     """Streams the tasks that have a step to ask, notes what is right at each step, and gives those to ask."""
-    known = run.folder.load_targets()
+    truths = run.folder.load_targets()
     for key in run.split.keys:
-        if key in state.done and key in known:
-            state.truths[key] = known[key]
+        if key in state.done and key in truths:
+            state.truths[key] = truths[key]
             progress.add(state.done[key], state.score(run, state.done[key]), resumed=True)
-    read = {key for key in run.split.keys if key in state.to_ask or (key in state.done and key not in known)}
+    read = {key for key in run.split.keys if key in state.to_ask or (key in state.done and key not in truths)}
     tasks = {key.annotation_id for key in read}
     needed = frozenset(key for key in run.split.keys if key.annotation_id in tasks)
     for step in with_earlier(run.split.steps(needed), run.grounding.earlier):
@@ -148,8 +149,8 @@ def _steps_left(run: OpenRun, state: RunState, progress: StepListener) -> Iterat
 
 
 def _stop_on_errors(run: OpenRun, done: Collection[Prediction], enough: int = 0) -> None:
-    """Raises ModelStopped where more than `fail_on_error` of the steps that were put to the model, or of `enough` steps where
-    there are fewer, ended in an error of the model."""
+    """Raises ModelStopped where more than `fail_on_error` of the steps that were put to the model, or of `enough` steps
+    where there are fewer, ended in an error of the model."""
     if run.asking.fail_on_error is None:
         return
     asked = [prediction for prediction in done if not prediction.is_data_fault]
@@ -168,30 +169,33 @@ async def ask_step(step: Step, scores: Scores | None, model: Model, *, grounding
 
 
 async def predict(step: Step, ready: Callable[[], PreparedStep], grounding: Grounding, model: Model) -> Prediction:
-    """One step, prepared by `ready`, which raises as `prepare` does. Raises only what must stop the run.
+    """Asks one step, prepared by `ready`, which raises as `prepare` does. Raises only what must stop the run.
 
-    What was ranked and whether a right element can be reached is known before the model is asked, and kept whatever it does.
+    What was ranked and whether a right element can be reached is known before the model is
+    asked, and kept whatever it does.
     """
-    known = Prediction(*step.key, None, "", "", ran=False)
+    prediction = Prediction(*step.key, None, "", "", ran=False)
     try:
         prepared = await in_thread(ready)
-        # a fault that keeps `reaches` from an answer keeps every model from one
-        known = msgspec.structs.replace(
-            known, ranked=tuple(one.backend_node_id for one in prepared.ranked), reachable=False
+        # a fault that keeps `reaches` from an answer keeps every model from candidate
+        prediction = msgspec.structs.replace(
+            prediction, ranked=tuple(candidate.backend_node_id for candidate in prepared.ranked), reachable=False
         )
-        known = msgspec.structs.replace(known, reachable=await in_thread(grounding.reaches, prepared))
+        prediction = msgspec.structs.replace(prediction, reachable=await in_thread(grounding.reaches, prepared))
         grounded = await grounding.ground(prepared, model)
     except StepError as error:
-        known = msgspec.structs.replace(known, ranked=known.ranked or error.ranked)
-        return msgspec.structs.replace(known, failure=error.name, detail=error.detail[:300], failed_in=error.stage)
+        prediction = msgspec.structs.replace(prediction, ranked=prediction.ranked or error.ranked)
+        return msgspec.structs.replace(prediction, failure=error.name, detail=error.detail[:300], failed_in=error.stage)
     except SeeActError:
         raise
     except Exception as error:
         # a page or an answer that we never met: one step must not end a run that others have paid for
-        return msgspec.structs.replace(known, failure="internal_error", detail=f"{type(error).__name__}: {error}"[:300])
+        return msgspec.structs.replace(
+            prediction, failure="internal_error", detail=f"{type(error).__name__}: {error}"[:300]
+        )
     decision = grounded.decision
     return msgspec.structs.replace(
-        known,
+        prediction,
         groups=grounded.groups,
         element_id=decision.element_id,
         op=decision.op,
@@ -211,7 +215,7 @@ async def predict(step: Step, ready: Callable[[], PreparedStep], grounding: Grou
         ),
         calls=grounded.calls,
         captions=grounded.captions,
-        reachable=known.reachable if grounded.reachable is None else grounded.reachable,
+        reachable=prediction.reachable if grounded.reachable is None else grounded.reachable,
         element_text=element_text(prepared.page, decision.element_id),
     )
 
@@ -227,9 +231,9 @@ async def ask_each(
 ) -> bool:
     """Runs `work` (a coroutine function) on every step, at most `concurrency` at once; hands each result to `keep`.
 
-    Steps are drawn only when there is room (`has_room`: for so many at once), so a split streams through. `in_order`: results are
-    handed over in the order of the steps. False when the budget did not last for all of them: then no further one is drawn, and
-    those under way end as they can.
+    Steps are drawn only when there is room (`has_room`: for so many at once), so a split streams through. `in_order`:
+    results are handed over in the order of the steps. False when the budget did not last for all of them: then no
+    further one is drawn, and those under way end as they can.
     """
     waiting: list[asyncio.Task[P]] = []
     is_spent = False
@@ -267,7 +271,8 @@ def run_coroutine(work: Coroutine[Any, Any, T]) -> T:
 
 
 def ask_a_person(ask: Callable[[Any], Any], stopped: threading.Event, otherwise: Any, subject: Any) -> Any:
-    """The answer of `ask` to `subject`, in a thread of its own, so that a run that is stopped need not wait for it; then `otherwise`."""
+    """The answer of `ask` to `subject`, in a thread of its own, so that a run that is stopped need not
+    wait for it; then `otherwise`."""
     answer: Future[Any] = Future()
 
     def work() -> None:

@@ -1,8 +1,9 @@
-"""`eval --batch`: a run whose calls are files. Each pass over the split answers what it can from the store of paid replies, and
-writes what is missing into the next wave: turn 1 of all groups of all steps, then turn 2, then the final rounds.
+"""`eval --batch`: a run whose calls are files. Each pass over the split answers what it can from the
+store of paid replies, and writes what is missing into the next wave: turn 1 of all groups of all steps,
+then turn 2, then the final rounds.
 
-A step that has all of its replies goes into the run's folder as that of a live run does; a pass that finds nothing missing
-ends the run, and its files are those of a live run with the same replies.
+A step that has all of its replies goes into the run's folder as that of a live run does; a pass that finds nothing
+missing ends the run, and its files are those of a live run with the same replies.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ class BatchReport:
 
     @property
     def progress(self) -> bool:
-        """True if another wave would differ. New replies alone do not tell: a call that was killed may have read them."""
+        """True if another wave would differ. New replies alone do not tell: a call that
+        was killed may have read them."""
         return bool(self.answered or self.given_up or self.dropped)
 
     @property
@@ -94,12 +96,15 @@ class BatchReport:
         if self.files:
             turns = ", ".join(f"{count} of {name}" for name, count in sorted(self.turns.items()))
             lines.append(
-                f"wave {self.wave}: {self.requests} requests ({turns}) of {self.steps_waiting} steps in {len(self.files)}"
-                f" file{'s' * (len(self.files) > 1)}, {self.files[0]}{' first' * (len(self.files) > 1)}"
+                f"wave {self.wave}: {self.requests} requests ({turns})"
+                f" of {self.steps_waiting} steps in {len(self.files)} file{'s' * (len(self.files) > 1)},"
+                f" {self.files[0]}{' first' * (len(self.files) > 1)}"
             )
         elif self.run is None:
-            found = f"{self.read} new replies, {self.known} known before, {sum(self.failed.values())} failed, {self.lost} missing"
-            lines.append(f"wave {self.wave}: {found}")
+            lines.append(
+                f"wave {self.wave}: {self.read} new replies, {self.known} known before,"
+                f" {sum(self.failed.values())} failed, {self.lost} missing"
+            )
             lines += [f"{count} x {name}" for name, count in sorted(self.failed.items())]
         lines += [f"{count} lines {name}" for name, count in sorted(self.odd.items())]
         if self.dropped:
@@ -118,8 +123,9 @@ def run_batch(
 ) -> BatchReport:
     """One action on the batches of a run, which lie in `folder`. Any of them may be killed and called again.
 
-    export: writes what is missing as the next wave, or ends the run where nothing is. import: reads the files of replies into the
-    store of paid replies. submit: drives a server's batches, wave after wave, until the run has ended or a wave brings nothing.
+    export: writes what is missing as the next wave, or ends the run where nothing is. import: reads the files
+    of replies into the store of paid replies. submit: drives a server's batches, wave after wave, until the run
+    has ended or a wave brings nothing.
 
     Raises InputError; ModelStopped where the server answers nothing.
     """
@@ -178,7 +184,7 @@ def _export(run: OpenRun, batches: BatchFolder, watch: Watch, limits: ShardLimit
         try:
             state = RunState.of(run)
             watch.begun(run.manifest.settings["dataset"])
-            given_up = {key: said for closing in batches.closings() for key, said in closing.failed.items()}
+            given_up = {key: failure for closing in batches.closings() for key, failure in closing.failed.items()}
             waiting = _ask(run, state, BatchModel(codec, replies, given_up), codec, writer, watch)
             wave = writer.finish(codec.url, codec.identity)
         finally:
@@ -193,7 +199,8 @@ def _export(run: OpenRun, batches: BatchFolder, watch: Watch, limits: ShardLimit
 
 
 def _next(batches: BatchFolder) -> int:
-    """The number of the wave to write: a new one, or the last one again where nobody has carried it out. Raises InputError."""
+    """The number of the wave to write: a new one, or the last one again where nobody has
+    carried it out. Raises InputError."""
     waves = batches.waves()
     if not waves or waves[-1].is_closed:
         return waves[-1].number + 1 if waves else 1
@@ -207,23 +214,25 @@ def _next(batches: BatchFolder) -> int:
 
 
 def _ask(run: OpenRun, state: RunState, model: BatchModel, codec: BatchCodec, writer: WaveWriter, watch: Watch) -> int:
-    """Asks in data set order, so that a wave is the same bytes whatever the concurrency. Returns how many steps wait."""
+    """Asks in data set order, so that a wave is the same bytes whatever the
+    concurrency. Returns how many steps wait."""
     scores, waiting = run.scores(), 0
 
     async def ask(step: Step) -> _PendingAnswer:
-        found = await ask_step(step, scores, model, grounding=run.grounding, top_k=run.asking.top_k)
-        prediction, lines, fault = found.prediction, [], None
-        for one in model.missing(step.key):
-            # a picture that cannot be encoded is in no wave: the step fails as in a live run, once the others are answered
+        answer = await ask_step(step, scores, model, grounding=run.grounding, top_k=run.asking.top_k)
+        prediction, lines, fault = answer.prediction, [], None
+        for missing in model.missing(step.key):
+            # a picture that cannot be encoded is in no wave: the step fails as in a live run, once the others are
+            # answered
             try:
-                lines.append((one, await codec.line(one.key, one.request)))
+                lines.append((missing, await codec.line(missing.key, missing.request)))
             except RowError as error:
                 fault = fault or error
         if fault is not None:
             prediction = msgspec.structs.replace(
                 prediction, failure=fault.name, detail=fault.detail, failed_in=fault.stage
             )
-        return _PendingAnswer(prediction, found.truth, lines=tuple(lines))
+        return _PendingAnswer(prediction, answer.truth, lines=tuple(lines))
 
     def accept(answer: _PendingAnswer) -> bool:
         nonlocal waiting
@@ -264,7 +273,8 @@ class _ReplyReader:
     problems: list[str] = field(default_factory=list)
 
     def read(self, path: Path) -> None:
-        """Raises InputError for a file that cannot be read, or a store that cannot be written."""
+        """Reads a file of replies into the store. Raises InputError for a file that cannot be read, or a
+        store that cannot be written."""
         try:
             for number, line in result_lines(path):
                 if line is None or line.strip():
@@ -317,7 +327,8 @@ class _ReplyReader:
 
 
 def _import(model: ModelSettings, out: RunFolder, batches: BatchFolder) -> BatchReport:
-    """Reads every file of replies, those of earlier waves too: replies that are known already are counted, and left as they are."""
+    """Reads every file of replies, those of earlier waves too: replies that are known already are
+    counted, and left as they are."""
     waves, codec = batches.waves(), _codec(model, batches)
     if not waves:
         raise InputError("batch", sentence=f"{batches.path} holds no exported wave; export one first")
@@ -335,7 +346,7 @@ def _import(model: ModelSettings, out: RunFolder, batches: BatchFolder) -> Batch
     finally:
         replies.close()
     failed = {key: reader.failed[key] for key in left if key in reader.failed}
-    given_up = {key: said for key, said in failed.items() if key in reader.lasting}
+    given_up = {key: failure for key, failure in failed.items() if key in reader.lasting}
     lost = len(left) - len(failed)
     counts = {"read": reader.new, "known": reader.known, "failed": len(failed), "lost": lost}
     last.close(Closing(given_up, [*codec.refused], counts))
@@ -361,8 +372,8 @@ def _check_identity(codec: BatchCodec, wave: Wave) -> None:
         name = differing[0]
         raise InputError(
             "batch",
-            sentence=f"{wave.path} was exported with another {name}, {wave.file.identity.get(name)!r:.80} where it is now"
-            f" {now.get(name)!r:.80}; name another folder",
+            sentence=f"{wave.path} was exported with another {name}, {wave.file.identity.get(name)!r:.80} where it is"
+            f" now {now.get(name)!r:.80}; name another folder",
         )
 
 
@@ -389,7 +400,8 @@ def _submit(
 
 
 async def _drive(wave: Wave, options: ModelOptions, watch: Watch, sleep: Callable[[float], Awaitable[None]]) -> None:
-    """Sends all files of a wave, waits for their batches, and fetches their outcome. Each call is noted before and after it."""
+    """Sends all files of a wave, waits for their batches, and fetches their outcome. Each call
+    is noted before and after it."""
     noted = SubmissionRecord(wave)
     async with aclosing(BatchApi(options, sleep)) as api:
         for shard in wave.file.shards:
@@ -427,7 +439,8 @@ class SubmissionRecord:
             except (FormatError, AttributeError, TypeError, ValueError):
                 raise InputError(
                     "batch",
-                    sentence=f"{self._path} does not hold what was sent of the wave; restore it, or export to another folder",
+                    sentence=f"{self._path} does not hold what was sent of the wave; restore it,"
+                    " or export to another folder",
                 ) from None
 
     def of(self, shard: Shard, what: str) -> str | None:

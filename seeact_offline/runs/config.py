@@ -71,8 +71,8 @@ def _known_protocols() -> str:
 class EvalConfig(RankConfig):
     """Everything that decides a run. The defaults run on the bundled sample, offline and without a key.
 
-    Options that one grounding alone has (`marks`, `coordinates`, ...) are in `grounding_options`; `of` and `changed` take them like fields.
-    A grounding refuses those that it does not have.
+    Options that one grounding alone has (`marks`, `coordinates`, ...) are in `grounding_options`; `of` and `changed`
+    take them like fields. A grounding refuses those that it does not have.
 
     >>> config = EvalConfig.of(grounding="annotation", marks="number")
     >>> config.grounding_options, config.top_k
@@ -81,27 +81,36 @@ class EvalConfig(RankConfig):
 
     # fmt: off
     sample: int | None = option(
-        None, "use only N random tasks, equally many by website", group=DATA, number=POSITIVE, metavar="N_TASKS", is_basic=True
+        None, "use only N random tasks, equally many by website",
+        group=DATA, number=POSITIVE, metavar="N_TASKS", is_basic=True,
     )
     tasks: Path | str | Collection[str] | None = option(
-        None, "use only these tasks: their annotation_ids with commas between them, or a file with one a line", group=DATA, metavar="NAMES|FILE"
+        None, "use only these tasks: their annotation_ids with commas between them, or a file with one a line",
+        group=DATA, metavar="NAMES|FILE",
     )
     """Also the ids themselves."""
 
     scores: Path | None = option(
-        None, "score file in place of --ranker: .parquet or .pkl", group=RANKING, read=Path, metavar="FILE", is_basic=True
+        None, "score file in place of --ranker: .parquet or .pkl",
+        group=RANKING, read=Path, metavar="FILE", is_basic=True,
     )
     top_k: int = option(
-        50, "number of candidates offered (default: {default})", group=RANKING, number=POSITIVE, metavar="K", is_basic=True, decides_questions=True
+        50, "number of candidates offered (default: {default})",
+        group=RANKING, number=POSITIVE, metavar="K", is_basic=True, decides_questions=True,
     )
     group_size: int = option(
-        RELEASED_SIZE, "number of candidates a question (default: {default}, with 16 in the first, as in the released code)",
+        RELEASED_SIZE,
+        "number of candidates a question (default: {default}, with 16 in the first, as in the released code)",
         group=RANKING, number=POSITIVE, metavar="N", decides_questions=True,
     )
     merge: MergeRule = option(
-        "final-round", "rule that merges the groups' answers (default: {default})", group=RANKING, choices=MERGE_RULES, decides_questions=True
+        "final-round", "rule that merges the groups' answers (default: {default})",
+        group=RANKING, choices=MERGE_RULES, decides_questions=True,
     )
-    prompts: str = option("seeact", "prompt pack (default: {default})", group=RANKING, metavar="NAME|DIR", decides_questions=True)
+    prompts: str = option(
+        "seeact", "prompt pack (default: {default})",
+        group=RANKING, metavar="NAME|DIR", decides_questions=True,
+    )
     grounding: str = option(
         "choice", "method that turns the plan into an element: {known} (default: {default})",
         group=RANKING, metavar="NAME", known=_known_groundings, is_basic=True,
@@ -112,15 +121,20 @@ class EvalConfig(RankConfig):
     )
 
     turns: Literal[1, 2] = option(
-        2, "1 sends both turns in one message (default: {default})", group=QUESTIONS, choices=(1, 2), read=int, decides_questions=True
+        2, "1 sends both turns in one message (default: {default})",
+        group=QUESTIONS, choices=(1, 2), read=int, decides_questions=True,
     )
-    no_image: bool = option(False, "send pruned HTML instead of the picture", group=QUESTIONS, read=bool, decides_questions=True)
+    no_image: bool = option(
+        False, "send pruned HTML instead of the picture",
+        group=QUESTIONS, read=bool, decides_questions=True,
+    )
     max_image_side: int = option(
         MAX_SIDE, "longest side of a picture sent, in pixels; larger pictures are reduced (default: {default})",
         group=QUESTIONS, number=SIDE, metavar="N", decides_questions=True,
     )
     batching: str = option(
-        BATCHINGS[0], "choice, annotation: ask turn 1 for every group, or once a step about the whole page (default: {default})",
+        BATCHINGS[0], "choice, annotation: ask turn 1 for every group, or once a step about the"
+        " whole page (default: {default})",
         group=QUESTIONS, choices=BATCHINGS, decides_questions=True,
     )
     grounding_options: Mapping[str, Any] = field(default_factory=dict)
@@ -128,7 +142,8 @@ class EvalConfig(RankConfig):
     ungrounded: bool = option(False, "ask turn 1 only, and score its operation and value", group=QUESTIONS, read=bool)
 
     model: Any = option(
-        "builtin/lexical", "{known} (default: {default})", group=MODEL, metavar="PROVIDER/NAME", known=usage, is_basic=True
+        "builtin/lexical", "{known} (default: {default})",
+        group=MODEL, metavar="PROVIDER/NAME", known=usage, is_basic=True,
     )
     """Also an object with `complete`, or any function, async or not, from messages to text."""
     base_url: str | None = option(
@@ -136,7 +151,8 @@ class EvalConfig(RankConfig):
         group=MODEL, metavar="URL", is_basic=True,
     )
     grounder: Any = option(
-        None, "second model that finds what a planner such as --agent uground describes", group=MODEL, metavar="PROVIDER/NAME"
+        None, "second model that finds what a planner such as --agent uground describes",
+        group=MODEL, metavar="PROVIDER/NAME",
     )
     """As `model`; None: the model finds it itself."""
     grounder_base_url: str | None = option(None, "URL of the grounder's server", group=MODEL, metavar="URL")
@@ -154,7 +170,8 @@ class EvalConfig(RankConfig):
     )
     """By the server's names for them; for `hf/`, settings of the local model."""
     image_format: str = option(
-        str(_MODEL.image_format), "format of pictures sent: png, jpeg:Q or webp:Q with a quality Q from 1 to 100 (default: {default})",
+        str(_MODEL.image_format), "format of pictures sent: png, jpeg:Q or webp:Q with a quality Q from 1"
+        " to 100 (default: {default})",
         group=MODEL, metavar="FORMAT",
     )
     image_detail: ImageDetail = option(
@@ -165,22 +182,26 @@ class EvalConfig(RankConfig):
         _MODEL.timeout_s, "timeout of a call in seconds (default: {default})", group=MODEL, number=ABOVE_0, metavar="S"
     )
     max_retries: int | None = option(
-        None, "number of retries of a failed call (default: as many as --max-wait allows)", group=MODEL, number=COUNT, metavar="N"
+        None, "number of retries of a failed call (default: as many as --max-wait allows)",
+        group=MODEL, number=COUNT, metavar="N",
     )
     max_wait: float = option(
         _MODEL.max_wait_s, "seconds that a call may take with all its attempts and pauses (default: {default})",
         group=MODEL, number=ABOVE_0, metavar="S",
     )
     fail_on_error: float | None = option(
-        None, "stop once more than this share (0 to 1) of the calls or of the steps has failed (default: stop only if every call fails)",
+        None, "stop once more than this share (0 to 1) of the calls or of the steps has failed"
+        " (default: stop only if every call fails)",
         group=MODEL, number=SHARE, metavar="SHARE",
     )
     rpm: float | None = option(None, "maximum number of requests a minute", group=MODEL, number=ABOVE_0, metavar="N")
     tpm: float | None = option(None, "maximum number of tokens a minute", group=MODEL, number=ABOVE_0, metavar="N")
     typed: frozenset[str] = frozenset()
-    """Names among `REFUSABLE` that were given: a server that refuses one of them fails the call; others are left out."""
+    """Names among `REFUSABLE` that were given: a server that refuses one of them fails
+    the call; others are left out."""
     cache: Path | Literal["off"] | None = option(
-        None, "folder that stores paid replies for later runs (default: your cache folder; off with --base-url and at a temperature above 0)",
+        None, "folder that stores paid replies for later runs (default: your cache folder;"
+        " off with --base-url and at a temperature above 0)",
         group=MODEL, metavar="DIR|off",
     )
     ask_equal: bool = option(
@@ -188,10 +209,12 @@ class EvalConfig(RankConfig):
         group=MODEL, read=bool,
     )
     model_version: str | None = option(
-        None, "your name for the model's weights; stored replies of other versions are not used", group=MODEL, metavar="TEXT"
+        None, "your name for the model's weights; stored replies of other versions are not used",
+        group=MODEL, metavar="TEXT",
     )
     price: Price | PriceTable | str | None = option(
-        None, "USD per million prompt and completion tokens, or a file of prices (default: the bundled list of 2026-11-23)",
+        None, "USD per million prompt and completion tokens, or a file of prices"
+        " (default: the bundled list of 2026-11-23)",
         group=MODEL, metavar="IN,OUT|FILE",
     )
 
@@ -223,7 +246,8 @@ class EvalConfig(RankConfig):
         None, "findings of lint-data: also report the figures without these rows", group=RUN, read=Path, metavar="FILE"
     )
     repeats: int = option(
-        0, "choice, annotation, mindact: repeat the run N times with groups and choices in random order, and report the spread",
+        0, "choice, annotation, mindact: repeat the run N times with groups and choices in random"
+        " order, and report the spread",
         group=RUN, number=COUNT, metavar="N",
     )
     out: Path | None = option(
@@ -232,7 +256,8 @@ class EvalConfig(RankConfig):
     )
     retry_failed: bool = option(False, "ask only the steps that failed to run before", group=RESUMING, read=bool)
     step: str | Collection[str] | None = option(
-        None, "ask only these steps (annotation_id_action_uid), even if answered before", group=RESUMING, metavar="ID[,ID]|@FILE"
+        None, "ask only these steps (annotation_id_action_uid), even if answered before",
+        group=RESUMING, metavar="ID[,ID]|@FILE",
     )
     command: str | None = None
     """The command line that asks for all this, for the manifest; None: it is asked for in Python."""
@@ -257,8 +282,9 @@ class EvalConfig(RankConfig):
                     own[named.name] = named.read(text)
                 except ValueError as error:
                     raise InputError(named.name, "a value of this option", f"{text!r}: {error}") from None
-            if named.choices and own.get(named.name) is not None:
-                _check_choice(named.name, own[named.name], named.choices)
+            choice = own.get(named.name)
+            if named.choices and choice is not None and choice not in named.choices:
+                raise InputError(named.name, f"one of {', '.join(map(str, named.choices))}", repr(choice))
         object.__setattr__(self, "grounding_options", own)
         if self.limit is not None and self.sample is not None:
             raise InputError("sample", sentence="use `sample` or `limit`, not both")
@@ -288,12 +314,13 @@ class EvalConfig(RankConfig):
         return (config or cls()).changed(**options)
 
     def changed(self, **options: Any) -> EvalConfig:
-        """Sets some fields, or a grounding's own options, to other values. Raises InputError; TypeError for an unknown name."""
-        known = {name.name for name in fields(self)}
+        """Sets some fields, or a grounding's own options, to other values. Raises InputError;
+        TypeError for an unknown name."""
+        field_names = {name.name for name in fields(self)}
         strategy = _strategy(options.get("agent", self.agent), options.get("grounding", self.grounding))
-        own = {name: options.pop(name) for name in [*options] if name not in known and _is_own(name, strategy)}
-        if unknown := sorted(options.keys() - known):
-            near = get_close_matches(unknown[0], [*known, *own_options()], 1)
+        own = {name: options.pop(name) for name in [*options] if name not in field_names and _is_own(name, strategy)}
+        if unknown := sorted(options.keys() - field_names):
+            near = get_close_matches(unknown[0], [*field_names, *own_options()], 1)
             meant = f": did you mean {near[0]}?" if near else ""
             raise TypeError(f"no option of a run is named {unknown[0]}{meant}")
         typed = options.pop("typed", self.typed) | (REFUSABLE & options.keys())
@@ -328,12 +355,13 @@ def options_in_words() -> str:
     """Lists every option of a run with its meaning, for the docstring of `evaluate`."""
     helps = [(name, help_of(EvalConfig, name), words.metavar) for name, words in words_of(EvalConfig).items()]
     return "\n".join(
-        ["    Options:", *(f"    {name}: {text.replace('{known}', str(known))}" for name, text, known in helps)]
+        ["    Options:", *(f"    {name}: {text.replace('{known}', str(metavar))}" for name, text, metavar in helps)]
     )
 
 
 def _strategy(agent: str, grounding: str) -> Strategy:
-    """The strategy that the two name; `choice` for an agent that does not exist, about which the configuration says so."""
+    """The strategy that the two name; `choice` for an agent that does not exist, about
+    which the configuration says so."""
     if agent != SEEACT:
         with suppress(InputError):
             return find_strategy(agent)
@@ -341,12 +369,14 @@ def _strategy(agent: str, grounding: str) -> Strategy:
 
 
 def _is_own(name: str, strategy: Strategy) -> bool:
-    """Tells whether some grounding has an option of this name; the run's own strategy is asked first, as no other is loaded then."""
+    """Tells whether some grounding has an option of this name; the run's own strategy is asked
+    first, as no other is loaded then."""
     return any(option.name == name for option in strategy.options) or name in own_options()
 
 
 def _check_agent(config: EvalConfig) -> None:
-    """Raises InputError for an agent that does not exist, and for a grounding or `ungrounded` beside one that brings its own."""
+    """Raises InputError for an agent that does not exist, and for a grounding or `ungrounded`
+    beside one that brings its own."""
     if config.agent in groundings() or config.agent == UNGROUNDED:
         raise InputError("agent", f"one of {', '.join(agents())}, or FILE.py:NAME", repr(config.agent))
     try:
@@ -360,13 +390,9 @@ def _check_agent(config: EvalConfig) -> None:
         raise InputError(other, f"none beside agent {config.agent}, which brings its own", config.grounding)
 
 
-def _check_choice(name: str, value: object, known: tuple[object, ...]) -> None:
-    if value not in known:
-        raise InputError(name, f"one of {', '.join(map(str, known))}", repr(value))
-
-
 def _task_ids(tasks: Path | str | Collection[str] | None) -> tuple[str, ...] | None:
-    """The ids in a file, or with commas between them. Raises InputError for a file that cannot be read, or holds no id."""
+    """The ids in a file, or with commas between them. Raises InputError for a file that
+    cannot be read, or holds no id."""
     if tasks is None:
         return None
     if isinstance(tasks, Path) or (isinstance(tasks, str) and ("/" in tasks or Path(tasks).is_file())):

@@ -1,5 +1,6 @@
-"""Costs of runs: the larger of what their ledgers say and what their kept answers have cost. Answers alone lack what was paid for replies that
-nobody could use: those of steps that were asked again later, and of calls whose outcome nobody knows. A damaged ledger lacks lines."""
+"""Costs of runs: the larger of what their ledgers say and what their kept answers have cost. Answers alone lack what
+was paid for replies that nobody could use: those of steps that were asked again later, and of calls whose outcome
+nobody knows. A damaged ledger lacks lines."""
 
 from __future__ import annotations
 
@@ -17,8 +18,9 @@ DIGITS = 9
 
 
 def kept_cost(folder: RunFolder, stores: Iterable[Path], price: Price | None) -> float:
-    """USD that a run has paid for the answers in its folder, and in folders inside that share its ledger, and for the replies in its own
-    store and in these, each once. `price`: of replies that came when none was known. Raises InputError.
+    """USD that a run has paid for the answers in its folder, and in folders inside that share its
+    ledger, and for the replies in its own store and in these, each once. `price`: of replies that came
+    when none was known. Raises InputError.
 
     So a run knows what it has spent whatever has become of its ledger, also on steps that it has not finished.
     """
@@ -37,16 +39,18 @@ def kept_cost(folder: RunFolder, stores: Iterable[Path], price: Price | None) ->
     shared = (path for path in inside if not (path / folder.ledger.name).exists())
     unusable = 0.0
     for answer in chain.from_iterable(RunFolder(path).load().values() for path in (folder.path, *shared)):
-        calls = [(one.record, usd(one.record.usage)) for one in answer.calls if one.record.usage is not None]
+        calls = [(call.record, usd(call.record.usage)) for call in answer.calls if call.record.usage is not None]
         paid |= {call.asked: cost for call, cost in calls if call.from_store is None}
         unusable += max(0.0, usd(answer.usage) - sum(cost for call, cost in calls if not call.reused))
     return sum(paid.values()) + unusable
 
 
 def run_cost(folder: RunFolder, counted: float | None) -> float | None:
-    """USD of a run: what its ledger says it has spent, but for its repeats, and what other runs have paid for replies that it took over.
+    """USD of a run: what its ledger says it has spent, but for its repeats, and what other runs have
+    paid for replies that it took over.
 
-    `counted`: the sum over its predictions, which is given back where the ledger says the same, or does not know all costs.
+    `counted`: the sum over its predictions, which is given back where the ledger says the
+    same, or does not know all costs.
     """
     calls = _calls(folder)
     asked = {call.asked for call in calls}
@@ -69,15 +73,16 @@ def ledger_cost(ledger: Path, calls: Iterable[CallRecord], counted: float | None
         return counted
     calls = [call for call in calls if call.from_store is not None and not call.reused]
     of_others = {call.asked: call.usage.cost_usd for call in calls if call.usage is not None}
-    known = Ledger(ledger)
-    if None in of_others.values() or not known.knows_all:
+    book = Ledger(ledger)
+    if None in of_others.values() or not book.knows_all:
         return counted
-    cost = known.spent + sum(one or 0.0 for one in of_others.values())
+    cost = book.spent + sum(usd or 0.0 for usd in of_others.values())
     return counted if counted is not None and cost < counted + NOISE else round(cost, DIGITS)
 
 
 def paid_cost(prediction: Prediction, kept: Container[str]) -> float:
-    """USD that this run has paid for a step now; what is not known counts as 0. `kept`: `CallRecord.asked` of replies that it had already."""
+    """USD that this run has paid for a step now; what is not known counts as 0. `kept`: `CallRecord.asked`
+    of replies that it had already."""
     calls = [call.record for call in prediction.calls if not call.record.reused]
     earlier = (call.usage for call in calls if call.from_store is not None or call.asked in kept)
     return (prediction.usage.cost_usd or 0.0) - sum(usage.cost_usd or 0.0 for usage in earlier if usage is not None)

@@ -13,7 +13,8 @@ from seeact_offline.ranking import Scores
 from seeact_offline.records import Model, Step
 
 ASKING_ENGINES = Doors({"ray": "seeact_offline.cluster.ray_asking:open_worker_pool"})
-"""Name -> function of an `AskTask`, `Workers` and a function that hears of lost workers, which opens a pool whose `ask(step, scores)` asks a step."""
+"""Name -> function of an `AskTask`, `Workers` and a function that hears of lost workers, which opens a pool whose
+`ask(step, scores)` asks a step."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ class AskTask:
         return find_model(self.model).provider.is_loaded
 
     def shared(self, places: int) -> AskTask:
-        """The task of a worker with so many of the places: its part of the calls in flight and of the calls a minute."""
+        """The task of a worker with so many of the places: its part of the calls in
+        flight and of the calls a minute."""
         part = places / self.options.concurrency
         rpm, tpm = (None if rate is None else rate * part for rate in (self.options.rpm, self.options.tpm))
         cache = None if self.options.cache is None else self.options.cache.absolute()

@@ -30,10 +30,11 @@ from seeact_offline.scoring.results import ScoringInput, assemble
 def evaluate(config: EvalConfig | None = None, *, watch: Watch | None = None, **options: Any) -> Run:
     """Runs a model over the steps of a split and scores it, as the command `eval` does; the run is in its `out` folder.
 
-    `options` are fields of `EvalConfig`, which win over `config`; `watch` hears of progress. A run that was stopped resumes
-    from its folder and asks for nothing twice. Works inside a running event loop (Jupyter) too.
+    `options` are fields of `EvalConfig`, which win over `config`; `watch` hears of progress. A run that was stopped
+    resumes from its folder and asks for nothing twice. Works inside a running event loop (Jupyter) too.
 
-    Raises InputError for what cannot be used. A step that fails is a counted failure of the results, never an exception.
+    Raises InputError for what cannot be used. A step that fails is a counted failure of
+    the results, never an exception.
     """
     watch = watch or Watch()
     run = open_run(EvalConfig.of(config, **options), watch)
@@ -73,8 +74,8 @@ def _note_beginning(run: OpenRun, state: RunState, model: Model, paid: PaidFolde
 def _ask_repeats(
     run: OpenRun, state: RunState, scores: Scores | None, complete: bool, paid: PaidFolder
 ) -> tuple[list[Prediction], bool]:
-    """Asks the run's steps in its other orders, unless the cost limit has stopped it (`complete`); returns their predictions, and
-    False where the limit stopped it now."""
+    """Asks the run's steps in its other orders, unless the cost limit has stopped it (`complete`); returns their
+    predictions, and False where the limit stopped it now."""
     predictions: list[Prediction] = []
     for number in range(1, len(run.repeats) + 1 if complete else 1):
         repeat = run.repeat(number)
@@ -92,8 +93,8 @@ def _ask_repeats(
 
 
 def ask_all(run: OpenRun, state: RunState, model: Model, scores: Scores | None, paid: PaidFolder) -> bool:
-    """Asks the steps that are left, in this process or by Ray's workers, and closes the model. False when the cost limit left
-    some over. A run that is interrupted says what it has kept."""
+    """Asks the steps that are left, in this process or by Ray's workers, and closes the model. False when the cost
+    limit left some over. A run that is interrupted says what it has kept."""
     budget, watch = paid.budget, paid.watch
 
     async def ask() -> bool:
@@ -143,7 +144,8 @@ async def _engine(
 
 
 def finish(run: OpenRun, state: RunState, complete: bool) -> int:
-    """Puts the steps that were reached into order, and scores them unless only predictions are asked for; returns their number."""
+    """Puts the steps that were reached into order, and scores them unless only predictions are
+    asked for; returns their number."""
     if not run.predict_only:
         return write_results(run, state, complete)
     order = state.reached(run)

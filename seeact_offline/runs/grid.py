@@ -80,21 +80,22 @@ def evaluate_grid(
 ) -> Grid:
     """Runs every model with every grounding, split by split; `all` is the three test splits, each in a run of its own.
 
-    `config`: what the cells have in common; an option that only some groundings have goes to these, and `max_cost` is for the
-    whole grid. `grid.json` lists the cells in order. A grid that was stopped resumes from its folder, and cells can be added
-    to a finished one. Raises InputError, for an option or model that cannot be used before anything is asked.
+    `config`: what the cells have in common; an option that only some groundings have goes to these, and
+    `max_cost` is for the whole grid. `grid.json` lists the cells in order. A grid that was stopped resumes from
+    its folder, and cells can be added to a finished one. Raises InputError, for an option or model that cannot
+    be used before anything is asked.
     """
     watch = watch or Watch()
     cells = _cells(config, models, groundings)
     path = Path(out) if out is not None else run_folder(config, f"{len(cells)}-cells", NAME).path
     configs = _configs(config, cells, path)
     if out is None and config.out is None and path.exists():
-        suits = partial(_suits, runs=[open_run(one, Watch()) for one in configs])
+        suits = partial(_suits, runs=[open_run(cell_config, Watch()) for cell_config in configs])
         path = numbered_folder(RunFolder(path), suits, watch).path
         configs = _configs(config, cells, path)
-    for one in configs:
-        open_strategy(one)
-        model = model_settings(one, RunFolder(path))
+    for cell_config in configs:
+        open_strategy(cell_config)
+        model = model_settings(cell_config, RunFolder(path))
         run_coroutine(model.source.open(replace(model.options, cache=None)).aclose())
     path.mkdir(parents=True, exist_ok=True)
     _write_index(path / INDEX, [cell for cell, _ in cells])
@@ -103,18 +104,18 @@ def evaluate_grid(
     if config.max_cost is not None:
         model = model_settings(configs[0], RunFolder(path))
         spent = {folder: model.ledger(RunFolder(folder)).spent for folder in path.glob("*/")}
-    for number, one in enumerate(configs, 1):
-        watch.note(f"cell {number} of {len(configs)}: {one.out}")
-        others = sum(usd for folder, usd in spent.items() if folder != one.out)
+    for number, cell_config in enumerate(configs, 1):
+        watch.note(f"cell {number} of {len(configs)}: {cell_config.out}")
+        others = sum(usd for folder, usd in spent.items() if folder != cell_config.out)
         left = None if config.max_cost is None else max(0.0, config.max_cost - others)
         try:
-            runs.append(evaluate(one.changed(max_cost=left), watch=watch))
+            runs.append(evaluate(cell_config.changed(max_cost=left), watch=watch))
         except InputError as error:
             if error.argument != "max_cost" or not runs:
                 raise
             watch.note(f"stopped at max_cost {config.max_cost}: {len(configs) - len(runs)} cells have no answered step")
             break
-        price = model_settings(one, RunFolder(path)).options.price
+        price = model_settings(cell_config, RunFolder(path)).options.price
         spent[runs[-1].path] = Ledger(RunFolder(runs[-1].path).ledger, price).spent
     return Grid(path, tuple(cell for cell, _ in cells), tuple(runs))
 
@@ -124,9 +125,9 @@ def _cells(config: EvalConfig, models: Sequence[Any], groundings: Sequence[str])
     split = canonical_split(config.split)
     splits = TEST_SPLITS if split == "all" else (split,)
     cells = []
-    for model, grounding, one in product(models, groundings, splits):
+    for model, grounding, split_name in product(models, groundings, splits):
         name = model_name(model)
-        cells.append((Cell(safe_name(f"{one}-{grounding}-{name}"), name, grounding, one), model))
+        cells.append((Cell(safe_name(f"{split_name}-{grounding}-{name}"), name, grounding, split_name), model))
     folders = [cell.folder for cell, _ in cells]
     twice = next((folder for folder in folders if folders.count(folder) > 1), None)
     if twice is not None:
@@ -139,8 +140,8 @@ def _configs(config: EvalConfig, cells: Sequence[tuple[Cell, Any]], path: Path) 
     configs = []
     for cell, model in cells:
         # without the options that its grounding does not have
-        known = {option.name for option in find_strategy(cell.grounding).options}
-        own: dict[str, Any] = {name: None for name in config.grounding_options if name not in known}
+        option_names = {option.name for option in find_strategy(cell.grounding).options}
+        own: dict[str, Any] = {name: None for name in config.grounding_options if name not in option_names}
         own |= {"model": model, "grounding": cell.grounding, "split": cell.split, "out": path / cell.folder}
         configs.append(without_ignored(config.changed(**own)))
     return configs

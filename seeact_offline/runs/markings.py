@@ -36,11 +36,15 @@ class Marking:
 
 
 def markings_of(kinds: Sequence[MarkKind], positions: Sequence[MarkPosition], turn1: Turn1) -> list[Marking]:
-    """Every combination, those with a plain turn 1 first. `paper`: marked in turn 1 where the paper's Table 5 is."""
+    """Every combination, those with a plain turn 1 first. `paper`: marked in turn 1 where the paper's Table 5 is.
+
+    >>> [marking.name for marking in markings_of(["number"], ["bottom-left"], "both")]
+    ['number-bottom-left', 'number-bottom-left-marked']
+    """
     plain = [Marking(kind, position) for kind in kinds for position in positions]
-    marked = [Marking(one.kind, one.position, in_turn1=True) for one in plain]
+    marked = [Marking(marking.kind, marking.position, in_turn1=True) for marking in plain]
     if turn1 == "paper":
-        marked = [one for one in marked if one in paper_markings()]
+        marked = [marking for marking in marked if marking in paper_markings()]
     return [*(plain if turn1 != "marked" else ()), *(marked if turn1 != "plain" else ())]
 
 
@@ -51,7 +55,7 @@ def check_markings(markings: Sequence[Marking], group_size: int, merge: MergeRul
         most, why = top_k, f"top_k {top_k} with merge single"
     elif merge == "final-round" and (n_groups := len(split_groups([""] * top_k, group_size))) > group_size:
         most, why = n_groups, f"{why}, as the final round of top_k {top_k} holds a pick of every group"
-    for kind in dict.fromkeys(one.kind for one in markings):
+    for kind in dict.fromkeys(marking.kind for marking in markings):
         capacity = mark_capacity(kind)
         if capacity is not None and most > capacity:
             others = [other for other in MARK_KINDS if (mark_capacity(other) or most) >= most]

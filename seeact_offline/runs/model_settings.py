@@ -59,7 +59,7 @@ class ModelSettings:
 
     @property
     def asks_each(self) -> bool:
-        """Equal requests of a step are each asked."""
+        """True where equal requests of a step are each asked."""
         return self.options.asks_each or self.is_free
 
     def check_limit(self) -> None:
@@ -71,8 +71,8 @@ class ModelSettings:
                 "max_cost",
                 sentence=f"`max_cost` needs a `price`, or a model that reports what its calls cost, unlike {self.name}",
             )
-        for one in (self, *([self.grounder] if self.grounder else [])):
-            one.source.provider.check_spending(one.options)
+        for settings in (self, *([self.grounder] if self.grounder else [])):
+            settings.source.provider.check_spending(settings.options)
 
     @property
     def may_report_cost(self) -> bool:
@@ -106,16 +106,20 @@ class ModelSettings:
             yield Budget(self.max_cost, price, terms.max_tokens, terms.picture_rules, ledger)
 
     def ledger(self, folder: RunFolder) -> Ledger:
-        """The ledger of the run in a folder, which says no less than what its kept answers and replies have cost. Raises InputError."""
+        """The ledger of the run in a folder, which says no less than what its kept answers and replies
+        have cost. Raises InputError."""
         models = [self] if self.grounder is None else [self, self.grounder]
-        stores = [one.options.cache for one in models if one.options.cache is not None and not one.is_free]
+        stores = [
+            settings.options.cache for settings in models if settings.options.cache is not None and not settings.is_free
+        ]
         price = self.options.price
         return Ledger(folder.ledger, price, kept_cost(folder, stores, price) if stores else 0.0)
 
 
 def model_settings(config: EvalConfig, folder: RunFolder) -> ModelSettings:
-    """`folder`: where replies are kept that no other run may use. The price is today's: the one that is given, or the bundled table's
-    where the server is a provider's own. Raises ModelSpecError, also for a base URL that is not a URL, and InputError."""
+    """`folder`: where replies are kept that no other run may use. The price is today's: the one that is given,
+    or the bundled table's where the server is a provider's own. Raises ModelSpecError, also for a base URL that
+    is not a URL, and InputError."""
     source, name = find_model(config.model), model_name(config.model)
     provider, price = source.provider, config.price
     # a configuration reads texts when it is made
@@ -126,8 +130,8 @@ def model_settings(config: EvalConfig, folder: RunFolder) -> ModelSettings:
     cache: Path | str | None = config.cache
     names_server = config.base_url is not None or provider.server(None) is not None
     if cache is None and (config.temperature or names_server or not provider.is_known):
-        # another run is to ask anew: a model that answers by chance, a server on which other weights may have the same name
-        # tomorrow, an object that does not say what it is
+        # another run is to ask anew: a model that answers by chance, a server on which other weights may have the same
+        # name tomorrow, an object that does not say what it is
         cache = "off"
     options = ModelOptions(
         base_url=config.base_url,
@@ -173,21 +177,21 @@ def _grounder(config: EvalConfig, folder: RunFolder) -> ModelSettings | None:
         max_cost=None,
         grounding_options={},
     )
-    found = replace(model_settings(second, folder), role=named.role)
+    grounder = replace(model_settings(second, folder), role=named.role)
     # a server that names its costs does so for both models; an object of Python may alone
-    is_named = found.may_report_cost and (config.price is None or not found.source.provider.usage)
-    if config.max_cost is not None and not (found.is_free or found.quote or is_named):
+    is_named = grounder.may_report_cost and (config.price is None or not grounder.source.provider.usage)
+    if config.max_cost is not None and not (grounder.is_free or grounder.quote or is_named):
         raise InputError(
-            "max_cost", sentence=f"`max_cost` needs a price of {found.name}, the model of `{named.option}`, too"
+            "max_cost", sentence=f"`max_cost` needs a price of {grounder.name}, the model of `{named.option}`, too"
         )
     if config.engine != LOCAL:
         raise InputError("engine", sentence=f"`{named.option}` with a model needs `engine` local")
-    return found
+    return grounder
 
 
 def _reply_store(cache: Path | str | None, folder: RunFolder) -> Path:
-    """The file of paid replies in the folder that is named, else in the user's, so that no other run pays for one again; the run's
-    own where the user's cannot be written."""
+    """The file of paid replies in the folder that is named, else in the user's, so that no other run pays for one
+    again; the run's own where the user's cannot be written."""
     if cache is not None:
         return Path(cache) / REPLIES
     shared = cache_folder()
@@ -206,7 +210,12 @@ def replies_of(predictions: Iterable[Prediction], spent_usd: float | None) -> di
 
     `spent_usd`: None where no price is known.
     """
-    days = {call.record.asked: call.record.from_store for one in predictions for call in one.calls if call.record.asked}
+    days = {
+        call.record.asked: call.record.from_store
+        for prediction in predictions
+        for call in prediction.calls
+        if call.record.asked
+    }
     if not days:
         return None
     stored = [day for day in days.values() if day is not None]

@@ -34,7 +34,8 @@ class AskOptions:
     concurrency: int
     """Most steps under way."""
     fail_on_error: float | None
-    """The run stops once more than this share (0 to 1) of its steps ends in an error of the model; None: never for that."""
+    """The run stops once more than this share (0 to 1) of its steps ends in an error of
+    the model; None: never for that."""
     workers: Workers | None = None
     """Those of an engine, with a model each; None: this process asks."""
     engine: str = LOCAL
@@ -55,7 +56,7 @@ class OpenRun:
     """None where nothing is ranked."""
     grounding: Grounding
     repeats: tuple[Grounding, ...]
-    """The grounding in other orders of groups and choices, one a repeat."""
+    """The grounding in other orders of groups and choices, one per repeat."""
     model: ModelSettings
     protocol: Protocol
     folder: RunFolder
@@ -87,22 +88,23 @@ class OpenRun:
     def known(self) -> dict[StepKey, Prediction]:
         """The predictions that the folder holds. Raises InputError where some are of steps that are not asked for now,
         which would be lost."""
-        known = {} if self.asking.anew else self.folder.load()
-        lost = sorted(known.keys() - frozenset(self.split.keys))
+        predictions = {} if self.asking.anew else self.folder.load()
+        lost = sorted(predictions.keys() - frozenset(self.split.keys))
         if lost:
             name = next((name for name in ("sample", "tasks") if name in self.manifest.settings), "limit")
             raise InputError(
                 name,
-                sentence=f"{self.folder.path} holds {len(lost)} steps that `{name}` leaves out, {lost[0]} first; name another folder",
+                sentence=f"{self.folder.path} holds {len(lost)} steps that `{name}` leaves out,"
+                f" {lost[0]} first; name another folder",
             )
-        return known
+        return predictions
 
-    def to_ask(self, known: Mapping[StepKey, Prediction]) -> frozenset[StepKey]:
+    def to_ask(self, predictions: Mapping[StepKey, Prediction]) -> frozenset[StepKey]:
         """The steps to ask, given what the folder holds."""
         if self.asking.named is not None:
             return self.asking.named
-        failed = frozenset(key for key, prediction in known.items() if prediction.has_failed)
-        return failed if self.asking.retry_failed else failed | (frozenset(self.split.keys) - known.keys())
+        failed = frozenset(key for key, prediction in predictions.items() if prediction.has_failed)
+        return failed if self.asking.retry_failed else failed | (frozenset(self.split.keys) - predictions.keys())
 
     @property
     def id(self) -> str:
@@ -114,12 +116,16 @@ class OpenRun:
         """The run whose settings say which parameters the server refuses, with those that it has refused before."""
         begun = self.folder.begun()
         before = () if begun is None else begun.settings.get("dropped_parameters", ())
-        known = sorted({*before, *self.manifest.settings.get("dropped_parameters", ()), *dropped})
-        return replace(self, manifest=self.manifest.changed(settings={"dropped_parameters": known})) if known else self
+        parameters = sorted({*before, *self.manifest.settings.get("dropped_parameters", ()), *dropped})
+        return (
+            replace(self, manifest=self.manifest.changed(settings={"dropped_parameters": parameters}))
+            if parameters
+            else self
+        )
 
 
 def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
-    """Raises InputError for a field that cannot be used."""
+    """Opens everything that a run needs, and sends nothing. Raises InputError for a field that cannot be used."""
     protocol = find_protocol(config.protocol or config.find_strategy().protocol, grounded=not config.ungrounded)
     opened = open_strategy(config)
     source = opened.reply_source
@@ -153,7 +159,7 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
         watch.note(f"the score file {config.scores} is not read: this grounding ranks nothing")
     manifest = _manifest(config, split, ranking, opened, protocol, model)
     if config.out is None:
-        folder = numbered_folder(folder, lambda one: one.suits(manifest.identity, split.keys), watch)
+        folder = numbered_folder(folder, lambda candidate: candidate.suits(manifest.identity, split.keys), watch)
         model = model_settings(config, folder)
     orders = [Order(config.seed, number) for number in range(1, config.repeats + 1)]
     return OpenRun(
@@ -173,7 +179,8 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
 
 
 def run_folder(config: EvalConfig, model: str | None = None, what: str | None = None) -> RunFolder:
-    """The folder that the configuration names, else one below `runs/` in the working folder whose name tells runs apart.
+    """The folder that the configuration names, else one below `runs/` in the working
+    folder whose name tells runs apart.
 
     `model`, `what`: in this name, instead of the configuration's model and grounding.
     """
@@ -193,13 +200,14 @@ def numbered_folder(named: RunFolder, suits: Callable[[RunFolder], bool], watch:
     if suits(named):
         return named
     beside = (RunFolder(named.path.with_name(f"{named.path.name}-{number}")) for number in count(2))
-    folder = next(one for one in beside if suits(one))
+    folder = next(candidate for candidate in beside if suits(candidate))
     watch.note(f"{named.path} holds a run of another configuration or of more steps: this one goes to {folder.path}")
     return folder
 
 
 def variant_of(run: OpenRun, config: EvalConfig, folder: RunFolder) -> OpenRun:
-    """The same steps and ranking by another grounding, or another second model. `folder`: where all such runs keep replies.
+    """The same steps and ranking by another grounding, or another second model. `folder`:
+    where all such runs keep replies.
 
     Raises InputError.
     """
@@ -251,7 +259,8 @@ def _manifest(
         "dataset_fingerprint": split.fingerprint,
         **({} if config.sample is None else {"sample": config.sample}),
         **({} if split.wanted is None else {"tasks": sorted(split.wanted)}),
-        **({} if second is None else {second.role: second.name}), **opened.shown, **{name: value for name, value in own_words.items() if value},
+        **({} if second is None else {second.role: second.name}), **opened.shown,
+        **{name: value for name, value in own_words.items() if value},
     }  # fmt: skip
     made = Made(
         run=uuid.uuid4().hex,
@@ -275,7 +284,7 @@ def _flagged(config: EvalConfig, split: Split) -> frozenset[StepKey] | None:
 
 
 def _ask_options(config: EvalConfig, split: Split, model: ModelSettings) -> AskOptions:
-    """Raises InputError for a step that is not in the split."""
+    """Reads how steps are asked, and which. Raises InputError for a step that is not in the split."""
     named = None
     if config.step is not None:
         keys = {str(key): key for key in split.keys}

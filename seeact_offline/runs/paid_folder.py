@@ -1,4 +1,5 @@
-"""A run's folder in which this process alone works, with the money that it may spend: the frame of everything that asks a paid model."""
+"""A run's folder in which this process alone works, with the money that it may spend: the frame of
+everything that asks a paid model."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass
 class PaidFolder:
-    """Made by `paid_folder`."""
+    """A locked folder with its ledger open; made by `paid_folder`."""
 
     folder: RunFolder
     settings: ModelSettings
@@ -52,7 +53,8 @@ class PaidFolder:
         progress: RankListener,
         concurrency: int,
     ) -> bool:
-        """Asks what is wanted and not done yet: `ask_each` with this folder's money. False where that left some over."""
+        """Asks what is wanted and not done yet: `ask_each` with this folder's money.
+        False where that left some over."""
         for _ in wanted.keys() & done.keys():
             progress.advance("", resumed=True)
         left = (item for key, item in wanted.items() if key not in done)
@@ -71,7 +73,8 @@ class PaidFolder:
             self.watch.note(f"the server does not take {dropped}, which therefore went unsent")
 
     def note_replies(self, manifest: Manifest, predictions: Iterable[Prediction], *, is_said: bool = True) -> None:
-        """Writes into the manifest where the replies of these predictions come from, and tells the user if `is_said`."""
+        """Writes into the manifest where the replies of these predictions come from,
+        and tells the user if `is_said`."""
         replies = replies_of(predictions, self.budget.known)
         self.folder.claim(manifest.with_replies(replies))
         if replies and is_said:
@@ -82,7 +85,8 @@ class PaidFolder:
 def paid_folder(
     folder: RunFolder, identity: Mapping[str, Any], settings: ModelSettings, watch: Watch
 ) -> Iterator[PaidFolder]:
-    """Locks the folder and opens its ledger. Raises InputError where another process works in it, or it holds another run."""
+    """Locks the folder and opens its ledger. Raises InputError where another process works
+    in it, or it holds another run."""
     folder.check(identity)
     with folder.alone(), settings.spending(folder) as budget, rare_collections():
         yield PaidFolder(folder, settings, budget, watch)

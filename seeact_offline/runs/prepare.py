@@ -22,13 +22,14 @@ _NO_SCREENSHOT = "the row has no screenshot"
 
 
 def prepare(step: Step, scores: Scores | None, k: int, needs_picture: bool = True) -> PreparedStep:
-    """Parses, and ranks where there are scores. Raises StepError (RowError for what the row gets wrong, with the ranks that it has)."""
+    """Parses a step, and ranks its candidates where there are scores. Raises StepError (RowError for what the row gets
+    wrong, with the ranks that it has)."""
     try:
         _check(step, needs_picture)
     except RowError as error:
         with suppress(StepError):
             if scores is not None:
-                error.ranked = tuple(one.backend_node_id for one in top_k(step, scores, k))
+                error.ranked = tuple(candidate.backend_node_id for candidate in top_k(step, scores, k))
         raise
     page = page_of(step)
     if step.has_page:
@@ -75,7 +76,8 @@ def picture_size(step: Step) -> tuple[int, int] | None:
 
 
 def element_text(page: Page, node: str | None) -> str:
-    """The page's text of an element, in at most LONGEST characters; empty for none and for one that is not on the page."""
+    """The page's text of an element, in at most LONGEST characters; empty for none and
+    for one that is not on the page."""
     if node is None or node not in page.ids:
         return ""
     written = page.ranker_text(node).split("\ntarget: ", 1)[-1].replace(" id=0", "", 1)

@@ -1,7 +1,7 @@
 """Publishes a run: ids, scores and hashes, never pages, prompts, replies, tasks or typed values.
 
-The test sets must not be redistributed in plain text. The hash of each prediction lets the owner of the run show later that it
-is the one that was scored.
+The test sets must not be redistributed in plain text. The hash of each prediction lets the owner of the run show later
+that it is the one that was scored.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class ExportFiles:
 def export(run: Path, out: Path, dataset_id: str | None = None) -> ExportFiles:
     """Writes a finished run's scores into `out`. The same run gives the same bytes.
 
-    `dataset_id`: the benchmark's id on the hub; None: the data set that the run names, which must then be one of the hub.
-    Raises InputError where it is not, for steps of the bundled sample, which is on no hub, for a run without results and for
-    one whose files are of different steps.
+    `dataset_id`: the benchmark's id on the hub; None: the data set that the run names, which must then be one of the
+    hub. Raises InputError where it is not, for steps of the bundled sample, which is on no hub, for a run without
+    results and for one whose files are of different steps.
     """
     import yaml
     from huggingface_hub import eval_result_entries_to_yaml
@@ -77,7 +77,8 @@ def export(run: Path, out: Path, dataset_id: str | None = None) -> ExportFiles:
 
 
 def _steps(run: Path) -> dict[StepKey, dict[str, Any]]:
-    """Raises InputError where a step's score has no prediction."""
+    """Collects the scores of each step, with the digest of its prediction. Raises InputError where a
+    step's score has no prediction."""
     hashes = {}
     for line in Journal(run / "predictions.jsonl").lines():
         hashes[read_prediction(line.text).key] = hashlib.sha256(line.text.encode()).hexdigest()
@@ -90,8 +91,8 @@ def _steps(run: Path) -> dict[StepKey, dict[str, Any]]:
 
 
 def _entries(run: Path, results: Results, dataset_id: str) -> list[Any]:
-    """One a figure, in per cent: the averages that the protocol quotes, and the shares of tasks done. The notes name the
-    settings and the hashes of the files that the figures stand for."""
+    """Entries of figures in per cent: the averages that the protocol quotes, and the shares of tasks done. The notes
+    name the settings and the hashes of the files that the figures stand for."""
     from huggingface_hub import EvalResultEntry
 
     parts = [f"{results.n_tasks} tasks, {results.n_steps} steps"]

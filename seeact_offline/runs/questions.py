@@ -12,7 +12,7 @@ from seeact_offline.runs.strategy_opening import live_scores, open_strategy
 
 
 def questions(step: Step, config: EvalConfig | None = None, **options: Any) -> list[Question]:
-    """The first questions of a step, one a group: texts of their turns, pictures, and what is offered.
+    """The first questions of a step, one per group: texts of their turns, pictures, and what is offered.
 
     `options` are fields of `EvalConfig`, which win over `config`. Raises InputError, and RowError for a step at fault.
 

@@ -1,4 +1,5 @@
-"""A run whose replies cannot be read, or whose places are in other numbers: what would read them. A format mismatch is no silent 0."""
+"""A run whose replies cannot be read, or whose places are in other numbers: what would read them. A
+format mismatch is no silent 0."""
 
 from __future__ import annotations
 
@@ -41,12 +42,13 @@ class BetterReading:
     grounds: bool = False
     """True where the replies are a grounder's, which is asked about what a planner describes."""
     can_fit: bool = False
-    """False where the replies are in no agent's language, or could be read but for those in which the model declined."""
+    """False where the replies are in no agent's language, or could be read but for
+    those in which the model declined."""
 
 
 BETTER_READINGS = Doors({"agents": "seeact_offline.agents.better_reading:better_reading"})
-"""Functions of predictions with truths, of those whose places may be in other numbers, of the manifest's settings, and of whether replies
-cannot be read. The room of the agents brings one."""
+"""Functions of predictions with truths, of those whose places may be in other numbers, of the manifest's settings, and
+of whether replies cannot be read. The room of the agents brings one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +81,15 @@ class ReadingHint:
     def sentences(self, run: str | Path = "RUN") -> list[str]:
         """The finding, a reply, and the remedy."""
         names = ", ".join(f"{name} {n:,}" for name, n in sorted(self.failures.items()))
-        found = []
+        lines = []
         if self.n_unreadable > MANY_UNREADABLE * self.n_replies:
-            found.append(
+            lines.append(
                 f"{self.n_unreadable:,} of {counted(self.n_replies, 'reply', 'replies')} cannot be read ({names})."
             )
         if _is_missed(self.n_missed, self.n_places):
-            found.append(f"{self.n_missed:,} of {counted(self.n_places, 'place')} lie on no candidate.")
-        found.append(f"One reply: {self.quoted}")
-        found += [
+            lines.append(f"{self.n_missed:,} of {counted(self.n_places, 'place')} lie on no candidate.")
+        lines.append(f"One reply: {self.quoted}")
+        lines += [
             text for name, text in _REMEDIES.items() if self.failures.get(name, 0) > MANY_UNREADABLE * self.n_replies
         ]
         if self.better.agents:
@@ -96,10 +98,10 @@ class ReadingHint:
                 if self.better.grounds
                 else self.command(run)
             )
-            found.append(f"Read as {', '.join(self.better.agents)}: {self.better.share}. To score them so: {remedy}")
+            lines.append(f"Read as {', '.join(self.better.agents)}: {self.better.share}. To score them so: {remedy}")
         elif self.better.can_fit:
-            found.append("No other agent here reads more of them: docs/agents.md says how to declare one.")
-        return found
+            lines.append("No other agent here reads more of them: docs/agents.md says how to declare one.")
+        return lines
 
 
 def _is_missed(n_missed: int, n_places: int) -> bool:
@@ -108,7 +110,8 @@ def _is_missed(n_missed: int, n_places: int) -> bool:
 
 @cache
 def unreadable_failures() -> frozenset[str]:
-    """Failures of replies that name no element in a form that is read. Another act than CLICK, TYPE and SELECT was read."""
+    """Failures of replies that name no element in a form that is read. Another act than
+    CLICK, TYPE and SELECT was read."""
     from seeact_offline.replies.points import POINT_FAILURES
 
     named = {"no_act", "unknown_act", "no_marks", "no_place", "format_error", *PARSE_FAILURES, *POINT_FAILURES}
@@ -118,20 +121,25 @@ def unreadable_failures() -> frozenset[str]:
 def reading_hint(
     predictions: Sequence[Prediction], truths: Sequence[Truth], settings: Mapping[str, Any]
 ) -> ReadingHint | None:
-    """None where most replies can be read, and some places lie on candidates. `truths`: of the same steps. `settings`: the manifest's."""
+    """Looks for the reason of unreadable or misplaced replies. None where most replies can be read, and some places lie
+    on candidates. `truths`: of the same steps. `settings`: the manifest's."""
     pairs = [
         (prediction, truth)
         for prediction, truth in zip(predictions, truths, strict=True)
         if prediction.ran and prediction.groups and prediction.groups[-1].replies and not _has_declined(prediction)
     ]
-    declined = [one for one in predictions if _has_declined(one)]
+    declined = [prediction for prediction in predictions if _has_declined(prediction)]
     n_replies = len(pairs) + len(declined)
-    failed = [one for one, _ in pairs if one.failure is not None and one.element_id is None]
-    unread = [one for one in failed if one.failure in unreadable_failures()]
-    failures = Counter(one.failure for one in [*unread, *declined])
-    places = [(one, truth) for one, truth in pairs if one.point is not None or one.failure == "point_outside"]
-    missed = [one for one, _ in places if one.element_id is None]
-    wrong = [one for one, truth in places if one.element_id not in truth.positives]
+    failed = [prediction for prediction, _ in pairs if prediction.failure is not None and prediction.element_id is None]
+    unread = [prediction for prediction in failed if prediction.failure in unreadable_failures()]
+    failures = Counter(prediction.failure for prediction in [*unread, *declined])
+    places = [
+        (prediction, truth)
+        for prediction, truth in pairs
+        if prediction.point is not None or prediction.failure == "point_outside"
+    ]
+    missed = [prediction for prediction, _ in places if prediction.element_id is None]
+    wrong = [prediction for prediction, truth in places if prediction.element_id not in truth.positives]
     # where the model declined more often than it was not understood, no other agent reads more
     is_unread = len(unread) > max(MANY_UNREADABLE * len(pairs), len(declined))
     is_certain = is_unread or _is_missed(len(missed), len(places))
@@ -168,7 +176,5 @@ def hint_of_run(run: Path) -> ReadingHint | None:
 
     folder = RunFolder(run)
     predictions, targets = folder.load(), folder.load_targets()
-    known = [key for key in predictions if key in targets]
-    return reading_hint(
-        [predictions[key] for key in known], [targets[key] for key in known], read_manifest(run).settings
-    )
+    keys = [key for key in predictions if key in targets]
+    return reading_hint([predictions[key] for key in keys], [targets[key] for key in keys], read_manifest(run).settings)

@@ -69,12 +69,12 @@ class Run:
 
     @property
     def n_failed(self) -> int:
-        """Steps to which the model gave no answer: they count as wrong, and the same call retries them. Rows that cannot be asked
-        are not among them."""
+        """Steps to which the model gave no answer: they count as wrong, and the same call retries them. Rows that
+        cannot be asked are not among them."""
         return sum(prediction.has_failed for prediction in self.predictions())
 
     def predictions(self) -> list[Prediction]:
-        """Everything that was said, in data set order."""
+        """The predictions, with all that the model said, in data set order."""
         return list(RunFolder(self.path).load().values())
 
     def report(self) -> str:

@@ -1,4 +1,5 @@
-"""Selects the tasks of a run, and its steps that are asked: those without an answer, those that failed to run, or some that are named."""
+"""Selects the tasks of a run, and its steps that are asked: those without an answer, those that failed
+to run, or some that are named."""
 
 from __future__ import annotations
 
@@ -17,15 +18,16 @@ def selected_split(config: EvalConfig) -> Split:
     return split if config.sample is None else split.drawn(config.sample, config.seed)
 
 
-def step_ids(given: str | Collection[str]) -> tuple[str, ...]:
-    """Ids of steps (`annotation_id_action_uid`): given one by one, separated by commas, or as `@FILE` with one a line.
+def step_ids(ids: str | Collection[str]) -> tuple[str, ...]:
+    """Ids of steps (`annotation_id_action_uid`): given one by one, separated by commas,
+    or as `@FILE` with one per line.
 
     Raises InputError for a file that cannot be read, and where there is none.
     """
-    if isinstance(given, str):
+    if isinstance(ids, str):
         wanted = "a file with the id of a step a line"
-        given = read_text("step", Path(given[1:]), wanted).splitlines() if given[:1] == "@" else given.split(",")
-    found = tuple(dict.fromkeys(text.strip() for text in given if text.strip()))
-    if not found:
+        ids = read_text("step", Path(ids[1:]), wanted).splitlines() if ids[:1] == "@" else ids.split(",")
+    step_keys = tuple(dict.fromkeys(text.strip() for text in ids if text.strip()))
+    if not step_keys:
         raise InputError("step", "at least one id of a step, annotation_id_action_uid", "none")
-    return found
+    return step_keys

@@ -64,8 +64,8 @@ class OpenedStrategy:
 
 
 def open_strategy(config: EvalConfig, order: Order | None = None, is_live: bool = False) -> OpenedStrategy:
-    """`is_live`: a second turn offers the actions of a live page too. Raises InputError for an option that the strategy does not use, or
-    that another one rules out."""
+    """`is_live`: a second turn offers the actions of a live page too. Raises InputError for an option that the strategy
+    does not use, or that another one rules out."""
     strategy = config.find_strategy()
     title = strategy.title
     for name in strategy.ignored_options:
@@ -107,14 +107,15 @@ def check_pages(config: EvalConfig, split: Split) -> None:
 
 
 def check_ranking(config: EvalConfig) -> None:
-    """Raises InputError for data without a ranking that was chosen, where the grounding needs one. Data of pictures alone is refused once it
-    is open, by a sentence of its own."""
+    """Raises InputError for data without a ranking that was chosen, where the grounding needs one. Data of pictures
+    alone is refused once it is open, by a sentence of its own."""
     if config.scores is None and open_strategy(config).grounding.needs_ranking and not is_recut(config.dataset):
         config.check_chosen()
 
 
 def live_scores(config: EvalConfig) -> Scores:
-    """Scores for a step that is in no split: from the score file, or made on request and not kept. Raises InputError."""
+    """Scores for a step that is in no split: from the score file, or made on request and not kept. Raises
+    InputError."""
     check_ranking(config)
     return LiveScores(config.open_ranker()) if config.scores is None else read_scores(config.scores)
 
@@ -137,7 +138,8 @@ def _check(config: EvalConfig, strategy: Strategy) -> None:
         others = [name for name in groundings() if not STRATEGIES[name].needs_picture]
         raise InputError(
             "no_image",
-            sentence=f"`no_image` cannot be combined with {_chosen([strategy.name])}, which needs a picture; use {_chosen(others)}",
+            sentence=f"`no_image` cannot be combined with {_chosen([strategy.name])},"
+            f" which needs a picture; use {_chosen(others)}",
         )
     if config.turns == 1 and strategy.turn2 is None:
         raise InputError(
@@ -162,18 +164,19 @@ def _grouped() -> str:
 
 
 def _own_options(config: EvalConfig, strategy: Strategy) -> dict[str, Any]:
-    """The strategy's own options as given, else as the prompts want them, else their defaults. Raises InputError for a value that
-    the prompts do not fit."""
+    """The strategy's own options as given, else as the prompts want them, else their defaults. Raises InputError for a
+    value that the prompts do not fit."""
     fitting = only_with(config.prompts, strategy.name)
     own: dict[str, Any] = {}
     for option in strategy.options:
-        given = config.own(option.name)
+        value = config.own(option.name)
         usual = option.default if option.of_model is None else option.of_model(config.model)
-        own[option.name] = fitting.get(option.name, usual) if given is None else given
+        own[option.name] = fitting.get(option.name, usual) if value is None else value
         if own[option.name] != fitting.get(option.name, own[option.name]):
             raise InputError(
                 option.name,
-                sentence=f"`{option.name}` {given} does not fit the prompts of {config.prompts}; use {fitting[option.name]}",
+                sentence=f"`{option.name}` {value} does not fit the prompts of"
+                f" {config.prompts}; use {fitting[option.name]}",
             )
     return own
 
@@ -181,11 +184,12 @@ def _own_options(config: EvalConfig, strategy: Strategy) -> dict[str, Any]:
 def reply_source_of(run: Path, config: EvalConfig) -> ReplySource:
     """The run behind `--replay-turn1`, whose texts are grounded without asking a model.
 
-    Raises InputError for no finished run, for one whose turn 1 has no reply of its own, and for a request that would not be made."""
+    Raises InputError for no finished run, for one whose turn 1 has no reply of its own, and for a
+    request that would not be made."""
     usual = EvalConfig()
     for name in OF_REQUESTS:
-        given = getattr(config, name)
-        if given != getattr(usual, name):
+        value = getattr(config, name)
+        if value != getattr(usual, name):
             raise InputError(
                 name, sentence=f"`{name}` cannot be combined with `replay_turn1`, for which no model is asked"
             )

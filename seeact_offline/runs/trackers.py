@@ -1,8 +1,8 @@
 """Gives a finished run's figures, settings and hash to experiment trackers: `--report-to wandb,mlflow,trackio`.
 
-Each tracker is an extra, is imported only when it is asked for, and is left to its own environment variables (WANDB_MODE,
-WANDB_PROJECT, MLFLOW_TRACKING_URI, MLFLOW_EXPERIMENT_NAME, TRACKIO_SPACE_ID, ...). It is given values of `results.json` and
-`manifest.json` alone: no page, prompt, reply, task or typed value leaves this machine.
+Each tracker is an extra, is imported only when it is asked for, and is left to its own environment variables
+(WANDB_MODE, WANDB_PROJECT, MLFLOW_TRACKING_URI, MLFLOW_EXPERIMENT_NAME, TRACKIO_SPACE_ID, ...). It is given values of
+`results.json` and `manifest.json` alone: no page, prompt, reply, task or typed value leaves this machine.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ PROJECT = "seeact-offline"
 
 
 def open_reporters(names: Sequence[str]) -> list[Callable[[Run], None]]:
-    """Functions that give a run to each of these trackers. Raises InputError for an unknown one, and for one that is not installed."""
+    """Functions that give a run to each of these trackers. Raises InputError for an unknown one, and
+    for one that is not installed."""
     unknown = [name for name in names if name not in REPORTERS]
     if unknown:
         raise InputError("report_to", f"some of {', '.join(REPORTERS)}", unknown[0] or "an empty name")
@@ -47,8 +48,8 @@ def _report(name: str, tracker: Any, run: Run) -> None:
         REPORTERS[name](tracker, run)
     except Exception as error:
         # anything can come out of a tracker, and the run is on disk by now: one sentence rather than a traceback
-        found = f"{type(error).__name__}: {redact_values(str(error))}"
-        raise InputError("report_to", f"{name} to take the figures of {run.path}", found) from error
+        problem = f"{type(error).__name__}: {redact_values(str(error))}"
+        raise InputError("report_to", f"{name} to take the figures of {run.path}", problem) from error
 
 
 def _report_to_wandb(tracker: Any, run: Run) -> None:
@@ -103,6 +104,6 @@ def settings(run: Run) -> dict[str, str | int | float | bool]:
     """
     digest, commit = file_digest(run.path / "results.json"), run.manifest.get("git_commit")
     named = {**run.manifest["settings"], "results_sha256": digest, "git_commit": commit}
-    known = {name: redact_values(value) for name, value in named.items() if value is not None and name != "tasks"}
+    safe = {name: redact_values(value) for name, value in named.items() if value is not None and name != "tasks"}
     plain = str | int | float | bool
-    return {n: v if isinstance(v, plain) else json.dumps(v, ensure_ascii=False) for n, v in known.items()}
+    return {n: v if isinstance(v, plain) else json.dumps(v, ensure_ascii=False) for n, v in safe.items()}

@@ -26,13 +26,14 @@ class Watch:
     """Hears nothing. Override what is of interest."""
 
     def begun(self, dataset: object) -> None:
-        """Called when all is opened and checked, and the run's folder is claimed."""
+        """Hears of the beginning: called when all is opened and checked, and the run's folder is claimed."""
 
     def note(self, text: str) -> None:
-        """One remark, a sentence."""
+        """Hears a remark, a sentence."""
 
     def spent(self, usd: float | None) -> None:
-        """Called before each step of a pass is heard of: what the run has spent so far, as its ledger has it; None where that is not known."""
+        """Hears before each step of a pass what the run has spent so far, as its ledger has it;
+        None where that is not known."""
 
     def steps(self, total: int, label: str) -> AbstractContextManager[StepListener]:
         """A pass over `total` steps begins; the result is entered for as long as it takes."""
@@ -47,7 +48,8 @@ class Watch:
         return nullcontext(_Silent())
 
     def counting(self, total: int, label: str, unit: str) -> AbstractContextManager[RankListener]:
-        """Other work of `total` pieces begins; the result is entered for as long as it takes. `unit`: its pieces, in the plural."""
+        """A pass of other work, of `total` pieces, begins; the result is entered for as long as it takes.
+        `unit`: its pieces, in the plural."""
         return nullcontext(_Silent())
 
 

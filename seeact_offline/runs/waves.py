@@ -1,8 +1,9 @@
 """The folder of a run's batches: files of requests for a server to carry out, and the files of replies that came back.
 
-Each wave has a folder `wave-N`: its requests in files of limited size (`requests-001.jsonl`, ...), `index.jsonl` with the step of
-each request, and `wave.json`, written last: a wave without it was never finished, and is written anew. Replies may lie in the
-wave's folder or in the folder itself, as files of any other name that ends with `.jsonl`. `imported.json` closes a wave.
+Each wave has a folder `wave-N`: its requests in files of limited size (`requests-001.jsonl`, ...), `index.jsonl`
+with the step of each request, and `wave.json`, written last: a wave without it was never finished, and is written
+anew. Replies may lie in the wave's folder or in the folder itself, as files of any other name that ends with
+`.jsonl`. `imported.json` closes a wave.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ from seeact_offline.models.http_client import MAX_REPLY_BYTES
 from seeact_offline.records import InputError
 from seeact_offline.runs.folder import worded
 
+# limits of one file, as OpenAI takes it
 MAX_BYTES = 200_000_000
 MAX_REQUESTS = 50_000
-"""Limits of one file, as OpenAI takes it."""
 _WAVE = re.compile(r"wave-([1-9]\d{0,5})")
 _OURS = re.compile(r"requests-\d+\.jsonl|index\.jsonl")
 
@@ -150,27 +151,27 @@ class BatchFolder:
 
     def waves(self) -> list[Wave]:
         """The waves that were finished, oldest first. Raises InputError."""
-        found = []
+        waves = []
         for path in self.path.glob("wave-*"):
             if _WAVE.fullmatch(path.name) and (path / "wave.json").is_file():
                 with worded(str(path / "wave.json"), "batch"):
-                    found.append(Wave(path, decoded(read_regular(path / "wave.json"), WaveFile)))
-        return sorted(found, key=lambda wave: wave.number)
+                    waves.append(Wave(path, decoded(read_regular(path / "wave.json"), WaveFile)))
+        return sorted(waves, key=lambda wave: wave.number)
 
     def closings(self) -> list[Closing]:
-        """Oldest first. Raises InputError."""
-        found = []
+        """The closings of waves, oldest first. Raises InputError."""
+        closings = []
         for wave in self.waves():
             if wave.is_closed:
                 with worded(str(wave.closing), "batch"):
-                    found.append(decoded(read_regular(wave.closing), Closing))
-        return found
+                    closings.append(decoded(read_regular(wave.closing), Closing))
+        return closings
 
     def results(self, waves: list[Wave]) -> list[Path]:
         """The files of replies."""
         folders = [self.path, *(wave.path for wave in waves)]
-        found = [path for folder in folders for path in sorted(folder.glob("*.jsonl"))]
-        return [path for path in found if path.is_file() and not _OURS.fullmatch(path.name)]
+        paths = [path for folder in folders for path in sorted(folder.glob("*.jsonl"))]
+        return [path for path in paths if path.is_file() and not _OURS.fullmatch(path.name)]
 
 
 @dataclass
@@ -229,7 +230,7 @@ class WaveWriter:
         return Wave(self.path, file)
 
     def close(self) -> None:
-        """Safe to call twice."""
+        """Closes the files. Safe to call twice."""
         self._end_shard()
         if self._index is not None:
             self._index.close()
