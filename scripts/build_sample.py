@@ -37,6 +37,7 @@ if __name__ == "__main__":
     try:
         main()
     except ModuleNotFoundError as error:
-        from seeact_offline.cli import report_missing_package
+        from seeact_offline.files.extras import missing_package
 
-        raise SystemExit(report_missing_package(error)) from None
+        print(f"error: {missing_package(error)}", file=sys.stderr)
+        raise SystemExit(2) from None

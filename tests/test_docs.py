@@ -23,8 +23,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from seeact_offline import cli, sample
+from seeact_offline import sample
 from seeact_offline.agents import AGENTS, ENDINGS, Unreadable
+from seeact_offline.cli import command
 from seeact_offline.dataset import lint
 from seeact_offline.grounding import strategies
 from seeact_offline.grounding.oracle import ANSWER_FAILURES
@@ -99,7 +100,7 @@ def test_each_command_has_the_options_that_the_docs_give_it(
         left_out = {"...", *(("--config", "run.yaml") if "run.yaml" in asked else ())}
         asked = [word for word in asked if word not in left_out]
         try:
-            cli._parser(asked).parse_args(asked)
+            command._parser(asked).parse_args(asked)
         except SystemExit as stop:
             pytest.fail(f"{block.where}: {' '.join(words)}: exit status {stop.code}")
 
@@ -111,26 +112,26 @@ def test_each_option_of_one_grounding_is_explained() -> None:
 
 
 def test_each_option_named_in_the_docs_exists() -> None:
-    known = {"--help", "--version", *OF_OTHERS} | {option for verb in cli.VERBS for option in options_of(verb)}
+    known = {"--help", "--version", *OF_OTHERS} | {option for verb in command.VERBS for option in options_of(verb)}
     known |= {*re.findall('"(--[a-z-]+)"', read(REPO / "scripts" / "benchmarks" / "__main__.py"))}
     # the log may name removed options
     for page in [page for page in PAGES if page.name != "log.md"]:
         for code in re.findall(r"`([^`]+)`", documents.prose(page)):
             words = code.split()
             # `PROGRAM --option` is another program's
-            if words[0].startswith("--") or words[0] in cli.VERBS:
+            if words[0].startswith("--") or words[0] in command.VERBS:
                 unknown = {word.partition("=")[0] for word in words if word.startswith("--")} - known
                 assert not unknown, f"{documents.name(page)}: {code}"
 
 
 def options_of(verb: str) -> set[str]:
-    (verbs,) = (action for action in cli._parser([verb, "--help", "all"])._actions if action.dest == "verb")
+    (verbs,) = (action for action in command._parser([verb, "--help", "all"])._actions if action.dest == "verb")
     assert isinstance(verbs.choices, dict)
     return {name for action in verbs.choices[verb]._actions for name in action.option_strings}
 
 
 def test_each_verb_has_its_row_among_the_commands() -> None:
-    assert names_in_tables("commands.md") >= {*cli.VERBS}
+    assert names_in_tables("commands.md") >= {*command.VERBS}
 
 
 @pytest.fixture(scope="session")
@@ -183,7 +184,7 @@ def run_command(words: list[str]) -> int:
     verb, *options = asked
     if verb in RANKED and not {"--ranker", "--scores"} & {*options}:
         options += ["--ranker", "bm25"]
-    return cli.main([verb, *options])
+    return command.main([verb, *options])
 
 
 def has_browser() -> bool:
@@ -287,7 +288,7 @@ def test_the_glossary_explains_nothing_that_there_is_not() -> None:
 def test_the_formats_name_each_field_that_a_run_leaves(small_sample: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     asked = ["--dataset", str(small_sample), "--ranker", "bm25", "--grounding", "pixel", "--out", str(out)]
-    assert cli.main(["eval", *asked]) == 0
+    assert command.main(["eval", *asked]) == 0
     manifest = json.loads(read(out / "manifest.json"))
     fields = {*manifest, *json.loads(read(out / "results.json"))} - {*manifest["settings"]}
     for name in ("predictions", "targets", "steps"):

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.cli import INTERRUPTED, options
+from seeact_offline.cli import options
+from seeact_offline.cli.command import INTERRUPTED
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.parser import basic
 from seeact_offline.cli.progress import TerminalWatch

@@ -1,4 +1,4 @@
-"""The command that installs optional packages where the user stands.
+"""Packages that are missing, and the command that installs them where the user stands.
 
 The project is not on PyPI, so that no command may name it as a package: anybody could register that name.
 """
@@ -16,6 +16,30 @@ from pathlib import Path
 _ROOT = Path(__file__).resolve().parents[2]
 CHECKOUT = _ROOT if (_ROOT / "Makefile").is_file() and (_ROOT / "pyproject.toml").is_file() else None
 """The folder of the checkout that this program runs from; None if it was installed from a wheel."""
+
+EXTRAS = {
+    "cssselect": "rewards",
+    "skimage": "rewards",
+    "datasets": "data",
+    "huggingface_hub": "data",
+    "matplotlib": "figures",
+    "pandas": "data",
+    "supervision": "marks",
+    "torch": "hf",
+    "transformers": "hf",
+}
+"""Optional packages, and the extra that installs each."""
+
+
+def missing_package(error: ModuleNotFoundError) -> str:
+    """Returns the sentence that says how to install the package. Raises the error for a module of this project."""
+    package = (error.name or "").partition(".")[0]
+    if package in ("seeact_offline", "ranker", ""):
+        raise error
+    if package in EXTRAS:
+        return f"this needs the package {package}: run {install_command(EXTRAS[package])}"
+    steps = "`make eval` once, then .venv/bin/python" if CHECKOUT else install_command()
+    return f"the package {error.name} is not installed for {sys.executable}: run {steps}"
 
 
 def install_command(extra: str = "") -> str:

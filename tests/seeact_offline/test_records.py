@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from seeact_offline.cli import format_error
+from seeact_offline.cli.command import format_error
 from seeact_offline.records import InputError, ModelSpecError
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-# import_prompts needs no package
-SCRIPTS = sorted(path for path in (Path(__file__).parents[3] / "scripts").glob("*.py") if path.stem != "import_prompts")
+SCRIPTS = sorted((Path(__file__).parents[3] / "scripts").glob("*.py"))
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
