@@ -18,18 +18,18 @@ test quick nightly: export PYTHONDONTWRITEBYTECODE :=
 eval: $(VENV)/.installed$(addprefix -,$(EXTRAS))
 	@$(BIN)/python scripts/eval.py $(ARGS)
 
-# A file's tests run in one process; three share two cores, as many tests wait for servers and browsers. One for all: make test ARGS="-n 0"
+# A file's tests run in one process; four share two cores, as many tests wait for servers and browsers. One for all: make test ARGS="-n 0"
 test: $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest -q -rs -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(BIN)/python -m pytest -q -rs -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # `make test` but for the tests marked as slow
 quick: $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not slow and not nightly" $(ARGS)
+	@$(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder -m "not slow and not nightly" $(ARGS)
 
 # All tests, those marked as nightly too, with all random cases: hours
 nightly: export NIGHTLY := 1
 nightly: $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest -q -rs -n 3 --dist loadfile --no-loadscope-reorder -m "" $(ARGS)
+	@$(BIN)/python -m pytest -q -rs -n 4 --dist loadfile --no-loadscope-reorder -m "" $(ARGS)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/python -m ruff format --check .
