@@ -36,7 +36,7 @@ def evaluate(config: EvalConfig | None = None, *, watch: Watch | Shown | None = 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     run = evaluate(limit=1, grounding="pixel", model="builtin/oracle", out=folder, watch=None)
-    ...     print(len(run.predictions()), f"{run.results['step_success_rate']['macro']:.3f}")
+    ...     print(len(run.predictions()), f"{run.record.step_success_rate.macro:.3f}")
     7 0.857
     """
     is_default = isinstance(watch, Shown)
