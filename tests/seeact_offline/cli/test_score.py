@@ -180,8 +180,10 @@ def test_the_same_data_may_lie_elsewhere(cli: Cli, finished: Path, tmp_path: Pat
     assert contents(finished) == before
 
 
+@needs("importers")
 def test_a_folder_without_a_run_is_refused(cli: Cli, tmp_path: Path) -> None:
     error = cli("score", tmp_path, "--out", tmp_path / "out").error
+    assert error.startswith("error: run: ")
     assert "manifest.json" in error
 
 
