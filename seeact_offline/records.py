@@ -913,8 +913,8 @@ class Metric:
     """Standard error of the macro average, clustered by task; None where it is not known."""
     n_effective: float | None = None
     """The number of independent steps that would have that standard error; None where it is not known."""
-    method: str = "bootstrap"
-    """The method of `ci95`: `bootstrap` (over tasks), `korn-graubard` (Clopper-Pearson's on the effective n) or `logit-t`."""
+    method: str = "korn-graubard"
+    """The method of `ci95`: `korn-graubard` (Clopper-Pearson's on the effective n), or `wilson` for a share of tasks."""
     micro_ci95: tuple[float, float] | None = None
     """Interval of the micro average, clustered by task; None where it is not known."""
     micro_se: float | None = None

@@ -43,7 +43,7 @@ def _parse() -> argparse.Namespace:
     )
     parser.add_argument("claim", choices=[*CLAIMS, *GROUPS])
     parser.add_argument("--dir", type=Path, help="folder for up to 3 GB of scratch files (default: the system's)")
-    parser.add_argument("--splits", type=int, default=2500, help="intervals: splits a cell (default: %(default)s)")
+    parser.add_argument("--splits", type=int, default=1000, help="intervals: splits a cell (default: %(default)s)")
     parser.add_argument("--engine-steps", type=int, default=1000, help="engine: steps (default: %(default)s)")
     parser.add_argument("--ranker-steps", type=int, default=2, help="cross-encoder: steps (default: %(default)s)")
     parser.add_argument(

@@ -107,7 +107,7 @@ def metric(values: Mapping[str, Sequence[float]], seed: int = 0) -> Metric:
     means, micro = task_means(tasks), inference.total(map(inference.total, tasks)) / sum(map(len, tasks))
     macro = float(means.mean())
     spread = float(task_means([[(x - macro) ** 2 for x in steps] for steps in tasks]).mean())
-    return Metric(macro, micro, **asdict(inference.interval(macro, means, spread, tasks, seed)))
+    return Metric(macro, micro, **asdict(inference.interval(macro, means, spread, sum(map(len, tasks)))))
 
 
 def micro_interval(values: Mapping[str, Sequence[float]], seed: int = 0) -> inference.Interval:
@@ -120,7 +120,7 @@ def micro_interval(values: Mapping[str, Sequence[float]], seed: int = 0) -> infe
     micro = float(steps.mean())
     added = np.array([inference.total(of_task) - micro * len(of_task) for of_task in tasks]) / len(steps)
     spread = float(((steps - micro) ** 2).mean())
-    return inference.interval(micro, inference.linearised(micro, added), spread, tasks, seed)
+    return inference.interval(micro, inference.linearised(micro, added), spread, len(steps))
 
 
 def task_means(tasks: Sequence[Sequence[float]]) -> np.ndarray:

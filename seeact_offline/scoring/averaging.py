@@ -66,7 +66,7 @@ class Averaging:
         points = self.points(values)
         spread = float(self._means((padded - points.macro) ** 2).mean()) if self._n_groups else 0.0
         by_task = self._linearised(padded, points.macro)
-        of_macro = inference.interval(points.macro, by_task, spread, list(tasks.values()), seed)
+        of_macro = inference.interval(points.macro, by_task, spread, len(padded))
         return Metric(*points, **asdict(of_macro), micro_ci95=of_micro.ci95, micro_se=of_micro.se)
 
     def _split(self, padded: np.ndarray) -> dict[str, list[float]]:

@@ -18,9 +18,6 @@ import numpy as np
 
 # whole chunks of _CHUNK: `draws` fills its table chunk by chunk
 RESAMPLES = 10_000
-# measured in simulated splits, whose coverage docs/statistics.md lists
-FEW_TASKS = 100
-"""Below this many tasks the bootstrap's intervals are too short."""
 LEVEL = 0.95
 # four of five comparisons, as reports say it
 POWER = 0.8
@@ -76,17 +73,6 @@ def _products(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def bootstrap_interval(task_means: np.ndarray, seed: int = 0, level: float = LEVEL) -> tuple[float, float]:
-    """Percentile interval of the macro average, from (n_tasks,), by drawing whole tasks with replacement.
-
-    Raises ValueError for fewer than two tasks, which do not show how tasks vary.
-    """
-    if len(task_means) < 2:
-        raise ValueError(f"task_means: expected at least two tasks, got {len(task_means)}")
-    low, high = np.quantile(resampled(task_means, seed), [(1 - level) / 2, (1 + level) / 2])
-    return _bounds(low, high)
-
-
 def _bounds(low: float, high: float) -> tuple[float, float]:
     # + 0.0: no negative zero
     return round(float(low), PLACES) + 0.0, round(float(high), PLACES) + 0.0
@@ -104,40 +90,34 @@ class Interval:
     """Standard error of the figure, clustered by task; None for one task."""
     n_effective: float | None = None
     """The number of independent steps that would have that standard error."""
-    method: str = "bootstrap"
-    """The method of `ci95`: `bootstrap`, `korn-graubard` or `logit-t`."""
+    method: str = "korn-graubard"
+    """The method of `ci95`."""
 
 
-def interval(
-    figure: float, by_task: np.ndarray, spread: float, tasks: Sequence[Sequence[float]], seed: int = 0
-) -> Interval:
+def interval(figure: float, by_task: np.ndarray, spread: float, n_steps: int) -> Interval:
     """The interval of an average of values from 0 to 1.
 
     `by_task`: shape (n_tasks,), one value a task: their mean is the figure and their spread its uncertainty. For a
     macro average these are the tasks' means, for others `linearised`. `spread`: the same average of the steps' squared
-    distances to the figure. `tasks`: of each task, the values of its steps. One task does not show how tasks vary: [0,
-    1].
+    distances to the figure. One task does not show how tasks vary: [0, 1].
 
     >>> tasks = [[1.0, 0.0]] * 5 + [[1.0, 1.0]] * 5
-    >>> of_mean = interval(0.75, np.array([sum(steps) / 2 for steps in tasks]), 0.1875, tasks)
+    >>> of_mean = interval(0.75, np.array([sum(steps) / 2 for steps in tasks]), 0.1875, 20)
     >>> [round(end, 3) for end in of_mean.ci95], of_mean.method
     ([0.487, 0.923], 'korn-graubard')
     """
-    n_tasks, n_steps = len(tasks), sum(map(len, tasks))
+    n_tasks = len(by_task)
     if n_tasks < 2:
         return Interval((0.0, 1.0))
     se = standard_error(by_task)
     if not SAME < figure < 1 - SAME:
         independent = n_steps / (1 + (n_steps / n_tasks - 1) * ALIKE)
-        return Interval(clopper_pearson(round(figure), independent), se, independent, "korn-graubard")
+        return Interval(clopper_pearson(round(figure), independent), se, independent)
     # where tasks do not vary, they are all that is known to be independent
     n_effective = float(n_tasks) if se < SAME else min(spread / se**2, float(n_steps))
-    if n_tasks >= FEW_TASKS:
-        low, high = bootstrap_interval(by_task, seed)
-        return Interval((max(low, 0.0), min(high, 1.0)), se, n_effective)
-    if all(value in (0.0, 1.0) for steps in tasks for value in steps):
-        return Interval(korn_graubard(figure, n_effective, n_steps, n_tasks), se, n_effective, "korn-graubard")
-    return Interval(logit_t(figure, se, n_tasks), se, n_effective, "logit-t")
+    # steps that earn a part, as of Operation F1, vary less than right and wrong ones: more trials have their variance
+    trials = n_effective * (figure * (1 - figure) / spread if spread > SAME else 1.0)
+    return Interval(korn_graubard(figure, trials, n_steps, degrees_of_freedom(by_task)), se, n_effective)
 
 
 def standard_error(by_task: np.ndarray) -> float:
@@ -163,16 +143,30 @@ def linearised(figure: float, added: np.ndarray) -> np.ndarray:
     return figure + len(added) * added
 
 
-def korn_graubard(share: float, n_effective: float, n_steps: int, n_tasks: int) -> tuple[float, float]:
-    """Clopper-Pearson's interval of a share on the effective n, which the few degrees of freedom make smaller.
+def degrees_of_freedom(by_task: np.ndarray) -> float:
+    """Degrees of freedom of the variance of (n_tasks,) values: at most n_tasks - 1, about twice the tasks that show the
+    rare kind where only few do, as those alone tell how it varies.
+
+    Satterthwaite's: 2 / the squared coefficient of variation of the variance, (kurtosis - 1) / n_tasks + 2 / (n_tasks
+    (n_tasks - 1)). Source: Biometrics Bulletin 2 (1946), 110-114.
+    """
+    n_tasks = len(by_task)
+    squared = (by_task - by_task.mean()) ** 2
+    variance = float(squared.mean())
+    kurtosis = float((squared**2).mean()) / variance**2 if variance > SAME**2 else 1.0
+    return min(max(2 * n_tasks / (kurtosis - 1 + 2 / (n_tasks - 1)), 1.0), n_tasks - 1.0)
+
+
+def korn_graubard(share: float, n_effective: float, n_steps: int, df: float) -> tuple[float, float]:
+    """Clopper-Pearson's interval of a share on the effective n, which few degrees of freedom make smaller.
 
     Source: Korn and Graubard, Survey Methodology 24 (1998), 193-201: the effective n times the square of t with n_steps
-    - 1 degrees of freedom over t with n_tasks - 1. As NCHS does (Vital and Health Statistics 2-175, 2017), it is at
-    most n_steps.
+    - 1 degrees of freedom over t with those of the variance. They take n_tasks - 1, which covers too little near 0 and
+    1: `degrees_of_freedom`.
     """
     wanted = (1 + LEVEL) / 2
-    shrink = (t_quantile(wanted, max(n_steps, n_tasks) - 1) / t_quantile(wanted, n_tasks - 1)) ** 2
-    return clopper_pearson(share, min(n_effective * shrink, float(n_steps)))
+    shrink = (t_quantile(wanted, max(n_steps - 1.0, df)) / t_quantile(wanted, df)) ** 2
+    return clopper_pearson(share, n_effective * shrink)
 
 
 def clopper_pearson(share: float, n: float) -> tuple[float, float]:
@@ -181,14 +175,6 @@ def clopper_pearson(share: float, n: float) -> tuple[float, float]:
     low = beta_quantile(1 - wanted, hits, n - hits + 1) if hits > SAME else 0.0
     high = beta_quantile(wanted, hits + 1, n - hits) if n - hits > SAME else 1.0
     return _bounds(low, high)
-
-
-def logit_t(mean: float, se: float, n_tasks: int) -> tuple[float, float]:
-    """Student's t around the logit of a mean between 0 and 1, by the delta method, so that the interval stays between
-    them."""
-    middle = math.log(mean / (1 - mean))
-    half = t_quantile((1 + LEVEL) / 2, n_tasks - 1) * se / (mean * (1 - mean))
-    return _bounds(*(1 / (1 + math.exp(-x)) for x in (middle - half, middle + half)))
 
 
 def wilson(share: float, n: int) -> tuple[float, float]:

@@ -51,9 +51,7 @@ CAUSES_WITHOUT_ELEMENT = {
 }
 """Meanings of causes for a run that asks for no element."""
 METHODS = {
-    "bootstrap": "a bootstrap over tasks",
     "korn-graubard": "Korn and Graubard's on the effective number of steps",
-    "logit-t": "Student's t on the logit of the mean",
 }
 """Methods for intervals, in words."""
 AVERAGES = {"macro": "mean over tasks of the task's mean", "micro": "mean over steps"}

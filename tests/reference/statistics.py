@@ -43,3 +43,31 @@ def steps_of_tasks(
     tries = np.where(rng.random(lengths.sum()) < 0.7, 1, rng.integers(1, tokens + 1, lengths.sum()))
     earned = rng.binomial(tries, np.repeat(rates, lengths)) / tries
     return [[float(x) for x in steps] for steps in np.split(earned, np.cumsum(lengths)[:-1])]
+
+
+def independent_trials(values: list[list[float]]) -> float:
+    """The trials, right or wrong, of which a share has the clustered standard error of the macro average; at least the
+    variance of independent steps, and one trial a task where tasks do not vary."""
+    means = [sum(steps) / len(steps) for steps in values]
+    macro, error = sum(means) / len(means), clustered_standard_error(values)
+    if error < 1e-7:
+        return _of_equal_tasks(values, macro)
+    squares = sum(sum((x - macro) ** 2 for x in steps) / len(steps) for steps in values) / len(values)
+    return macro * (1 - macro) / max(error**2, squares / sum(map(len, values)))
+
+
+def _of_equal_tasks(values: list[list[float]], macro: float) -> float:
+    squares = sum(sum((x - macro) ** 2 for x in steps) / len(steps) for steps in values) / len(values)
+    return len(values) * (macro * (1 - macro) / squares if squares > 1e-12 else 1.0)
+
+
+def degrees_of_freedom(values: list[list[float]]) -> float:
+    """Satterthwaite's, of the variance of the tasks' means, from its own estimated variance."""
+    means = [sum(steps) / len(steps) for steps in values]
+    n, middle = len(means), sum(means) / len(means)
+    second, fourth = (sum((x - middle) ** power for x in means) / n for power in (2, 4))
+    if second < 1e-24:
+        return n - 1
+    # var(s2) = mu4 / n - sigma4 (n - 3) / (n (n - 1)), and df = 2 sigma4 / var(s2)
+    of_variance = fourth / n - second**2 * (n - 3) / (n * (n - 1))
+    return min(max(2 * second**2 / of_variance, 1), n - 1)

@@ -1,4 +1,4 @@
-/** Figures of the steps that pass the filters, with intervals by tasks as scoring/inference.py makes them for fewer than 100 tasks. */
+/** Figures of the steps that pass the filters, with intervals by tasks as scoring/inference.py makes them. */
 
 import { LETTERS } from "./compare.js";
 import { count, cut, h, percent, quoted, scroller } from "./dom.js";
@@ -30,14 +30,20 @@ function interval(value, byTask, spread, tasks, all) {
   if (value < SAME || value > 1 - SAME) return clopperPearson(Math.round(value), n / (1 + (n / nTasks - 1) * ALIKE));
   const middle = mean(byTask);
   const se = Math.sqrt(sum(byTask.map((x) => (x - middle) ** 2)) / (nTasks - 1) / nTasks);
-  if (all.every((x) => x === 0 || x === 1)) {
-    // Korn and Graubard, Survey Methodology 24 (1998), 193-201
-    const effective = se < SAME ? nTasks : Math.min(spread / se ** 2, n);
-    return clopperPearson(value, Math.min(effective * (tQuantile(Math.max(n, nTasks) - 1) / tQuantile(nTasks - 1)) ** 2, n));
-  }
-  const half = (tQuantile(nTasks - 1) * se) / (value * (1 - value));
-  const logit = Math.log(value / (1 - value));
-  return [logit - half, logit + half].map((x) => 1 / (1 + Math.exp(-x)));
+  // Korn and Graubard, Survey Methodology 24 (1998), 193-201, on as many trials as have the figure's variance
+  const effective = se < SAME ? nTasks : Math.min(spread / se ** 2, n);
+  const trials = effective * (spread > SAME ? (value * (1 - value)) / spread : 1);
+  const df = degreesOfFreedom(byTask);
+  return clopperPearson(value, trials * (tQuantile(Math.max(n - 1, df)) / tQuantile(df)) ** 2);
+}
+
+/** Satterthwaite's, of the variance of one value a task (Biometrics Bulletin 2, 1946, 110-114). */
+function degreesOfFreedom(byTask) {
+  const [middle, n] = [mean(byTask), byTask.length];
+  const squared = byTask.map((x) => (x - middle) ** 2);
+  const variance = mean(squared);
+  const kurtosis = variance > SAME ** 2 ? mean(squared.map((x) => x * x)) / variance ** 2 : 1;
+  return Math.min(Math.max((2 * n) / (kurtosis - 1 + 2 / (n - 1)), 1), n - 1);
 }
 
 function clopperPearson(share, n) {

@@ -63,30 +63,8 @@ def test_whole_tasks_equal_the_slow_count(values: dict[str, list[float]], allowe
     assert aggregate.task_success(scores, allowed) == pytest.approx(float(reference.offline(whole, allowed)))
 
 
-def test_the_interval_is_that_of_resampled_tasks() -> None:
-    means = np.array([0.0] * 50 + [1.0] * 50)
-    low, high = inference.bootstrap_interval(means)
-    # binomial with n 100, p 0.5: 0.5 -+ 1.96 * 0.05
-    assert (low, high) == pytest.approx((0.402, 0.598), abs=0.012)
-
-
-def test_the_interval_depends_on_the_seed_alone() -> None:
-    means = np.linspace(0, 1, 30)
-    assert inference.bootstrap_interval(means, 3) == inference.bootstrap_interval(means, 3)
-    assert inference.bootstrap_interval(means, 3) != inference.bootstrap_interval(means, 4)
-
-
 def test_one_task_gives_no_interval() -> None:
     assert aggregate.metric({"a": [1.0, 1.0]}).ci95 == (0.0, 1.0)
-
-
-@pytest.mark.parametrize(
-    ("n_tasks", "value", "method"),
-    [(99, 1.0, "korn-graubard"), (99, 0.5, "logit-t"), (100, 1.0, "bootstrap"), (100, 0.5, "bootstrap")],
-)
-def test_the_interval_is_made_by_what_suits_the_values(n_tasks: int, value: float, method: str) -> None:
-    metric = aggregate.metric({str(i): [value * (i % 2), 0.0] for i in range(n_tasks)})
-    assert metric.method == method
 
 
 def test_the_effective_n_gives_the_standard_error_back() -> None:

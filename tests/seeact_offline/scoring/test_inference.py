@@ -32,19 +32,16 @@ def test_every_resample_draws_as_many_tasks_as_there_are() -> None:
     assert (drawn.sum(axis=1) == 37).all()
 
 
-def test_the_interval_is_that_of_numpy_on_the_same_draws() -> None:
+def test_resamples_are_those_of_numpy_and_of_scipy_on_the_same_draws() -> None:
     means = np.random.default_rng(5).random(23)
+    ours = np.quantile(inference.resampled(means, 4), [0.025, 0.975])
     slow = reference.resampled_means(means.tolist(), inference.RESAMPLES, seed=4)
-    assert inference.bootstrap_interval(means, 4) == pytest.approx(tuple(np.quantile(slow, [0.025, 0.975])), abs=1e-9)
-
-
-def test_the_interval_is_that_of_scipy_on_the_same_draws() -> None:
-    means = np.random.default_rng(5).random(23)
+    assert ours == pytest.approx(np.quantile(slow, [0.025, 0.975]), abs=1e-9)
     # scipy draws in one piece what ours draws in chunks, from the same stream
     theirs = stats.bootstrap(
         (means,), np.mean, n_resamples=inference.RESAMPLES, method="percentile", rng=np.random.default_rng(4)
     )
-    assert inference.bootstrap_interval(means, 4) == pytest.approx(tuple(theirs.confidence_interval), abs=1e-9)
+    assert ours == pytest.approx(tuple(theirs.confidence_interval), abs=1e-9)
 
 
 def test_several_figures_share_the_draws() -> None:
@@ -52,11 +49,6 @@ def test_several_figures_share_the_draws() -> None:
     together = inference.resampled(means, 2)
     for column in range(2):
         assert together[:, column] == pytest.approx(inference.resampled(means[:, column], 2))
-
-
-def test_one_task_cannot_be_resampled() -> None:
-    with pytest.raises(ValueError, match="at least two tasks"):
-        inference.bootstrap_interval(np.array([0.5]))
 
 
 # --- standard error and effective n ---
@@ -100,12 +92,34 @@ def test_the_effective_n_lies_between_tasks_and_steps(values: list[list[float]])
 
 @settings(max_examples=often(100))
 @given(FRACTIONS)
-def test_averages_of_few_tasks_have_students_t_on_the_logit(values: list[list[float]]) -> None:
-    metric = aggregate.metric(named(values))
-    assume(metric.method == "logit-t")
-    half = stats.t.ppf(0.975, len(values) - 1) * metric.se / (metric.macro * (1 - metric.macro))
-    middle = special.logit(metric.macro)
-    assert metric.ci95 == pytest.approx(tuple(special.expit([middle - half, middle + half])), abs=1e-8)
+def test_averages_have_the_exact_interval_of_as_many_trials_as_have_their_variance(values: list[list[float]]) -> None:
+    metric, n_steps = aggregate.metric(named(values)), sum(map(len, values))
+    assume(0 < metric.macro < 1)
+    n = (
+        reference.independent_trials(values)
+        * (
+            stats.t.ppf(0.975, max(n_steps - 1, reference.degrees_of_freedom(values)))
+            / stats.t.ppf(0.975, reference.degrees_of_freedom(values))
+        )
+        ** 2
+    )
+    hits = metric.macro * n
+    expected = stats.beta.ppf(0.025, hits, n - hits + 1), stats.beta.ppf(0.975, hits + 1, n - hits)
+    assert metric.ci95 == pytest.approx(expected, abs=1e-6)
+    assert metric.ci95[0] < metric.macro < metric.ci95[1]
+
+
+def test_tasks_that_are_all_the_same_have_an_interval() -> None:
+    low, high = aggregate.metric(named([[0.5, 0.5]] * 14)).ci95
+    exact = stats.binomtest(7, 14).proportion_ci(method="exact")
+    assert low < 0.3 < 0.7 < high
+    assert (low, high) == pytest.approx((exact.low, exact.high), abs=0.05)
+
+
+def test_few_tasks_of_the_rare_kind_leave_few_degrees_of_freedom() -> None:
+    rare = [1.0] * 3 + [0.0] * 97
+    assert inference.degrees_of_freedom(np.array(rare)) == pytest.approx(2 * 3, abs=1)
+    assert inference.degrees_of_freedom(np.array([0.0, 1.0] * 50)) == 99
 
 
 def test_the_macro_and_the_micro_average_of_tasks_of_one_length_are_equally_sure() -> None:
@@ -121,16 +135,16 @@ def test_the_macro_and_the_micro_average_of_tasks_of_one_length_are_equally_sure
 
 
 def test_korn_graubard_is_clopper_pearson_on_the_shrunk_effective_n() -> None:
-    share, n_effective, n_steps, n_tasks = 0.08, 70.0, 120, 14
-    n = n_effective * (stats.t.ppf(0.975, n_steps - 1) / stats.t.ppf(0.975, n_tasks - 1)) ** 2
+    share, n_effective, n_steps, df = 0.08, 70.0, 120, 4.5
+    n = n_effective * (stats.t.ppf(0.975, n_steps - 1) / stats.t.ppf(0.975, df)) ** 2
     low = stats.beta.ppf(0.025, share * n, n - share * n + 1)
     high = stats.beta.ppf(0.975, share * n + 1, n - share * n)
-    assert inference.korn_graubard(share, n_effective, n_steps, n_tasks) == pytest.approx((low, high), abs=1e-9)
+    assert inference.korn_graubard(share, n_effective, n_steps, df) == pytest.approx((low, high), abs=1e-9)
 
 
 def test_korn_graubard_of_independent_steps_is_clopper_pearson() -> None:
     exact = stats.binomtest(7, 20).proportion_ci(method="exact")
-    assert inference.korn_graubard(0.35, 20.0, 20, 20) == pytest.approx((exact.low, exact.high), abs=1e-9)
+    assert inference.korn_graubard(0.35, 20.0, 20, 19) == pytest.approx((exact.low, exact.high), abs=1e-9)
 
 
 @pytest.mark.parametrize(("hits", "n"), [(0, 14), (1, 14), (7, 30), (177, 177)])
@@ -158,20 +172,21 @@ def test_one_task_says_nothing() -> None:
 @pytest.mark.parametrize(
     ("n_tasks", "share"),
     [
-        pytest.param(n_tasks, share, marks=[] if (n_tasks, share) == (14, 0.08) else pytest.mark.nightly)
-        for n_tasks in (14, 30, 177)
-        for share in (0.08, 0.4)
+        pytest.param(n_tasks, share, marks=[] if (n_tasks, share) == (100, 0.02) else pytest.mark.nightly)
+        for n_tasks in (5, 14, 32, 100, 177)
+        for share in (0.02, 0.1, 0.4)
     ],
 )
-def test_intervals_hold_the_truth_in_93_to_98_of_100_splits(n_tasks: int, share: float) -> None:
+def test_intervals_hold_the_truth(n_tasks: int, share: float) -> None:
+    """A bootstrap held 2 % over 100 tasks, half alike, in 91 of 100 splits. Exact intervals may hold it in nearly all."""
     rng, splits = np.random.default_rng(n_tasks), 400
     held = 0
     for _ in range(splits):
-        values = reference.steps_of_tasks(rng, share, n_tasks)
+        values = reference.steps_of_tasks(rng, share, n_tasks, alike=0.5)
         low, high = aggregate.metric({str(i): steps for i, steps in enumerate(values)}).ci95
         held += low <= share <= high
-    # 400 splits leave a standard error of 1.1 points; this is one of them beyond the bounds
-    assert 0.92 <= held / splits <= 0.99
+    # 400 splits leave a standard error of 1.1 points; this is one of them below 94 %
+    assert held / splits >= 0.929
 
 
 # --- differences ---
