@@ -1,6 +1,6 @@
 """Compare verdicts of judges with labels, with intervals over tasks.
 
-python scripts/agreement.py runs/judged labels.csv
+python scripts/agreement.py runs/judged --labels labels.csv
 """
 
 import sys

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from seeact_offline.tables import figures
 from seeact_offline.tables.document import ENDINGS, TableDocument
 from seeact_offline.trajectories.agreement_tables import agreement_document, draw_agreement, panel_table
 from seeact_offline.trajectories.judge_agreement import NO_VERDICT, Agreements, Panel, agreements, judge_panel
-from seeact_offline.trajectories.judgements import read_judgements
+from seeact_offline.trajectories.judgements import LABELS, Judgement, read_judgements
 
 FORMS = {ending: form for form, ending in ENDINGS.items()}
 ALL = (".json", *FORMS, *figures.ENDINGS)
@@ -27,7 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folders of `judge`, JSONL or CSV files of verdicts, or trajectories that hold verdicts of models",
     )  # fmt: skip
     parser.add_argument(
-        "labels", type=Path, metavar="LABELS", help="a JSONL or CSV file of labels, or trajectories that hold labels"
+        "--labels",
+        type=Path,
+        metavar="LABELS",
+        help="a JSONL or CSV file of labels, or trajectories that hold labels (default: those in the folders of "
+        "`judge`)",
     )
     parser.add_argument(
         "--no-verdict", choices=NO_VERDICT, default=NO_VERDICT[0],
@@ -45,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None and not is_folder and args.out.suffix not in ALL:
         raise InputError("out", f"a file ending in {', '.join(ALL)}, or a folder", str(args.out))
     verdicts = [judgement for path in args.verdicts for judgement in read_judgements(path, "verdicts")]
-    labels = read_judgements(args.labels, "labels")
+    labels = read_judgements(args.labels, "labels") if args.labels else _labels_of_folders(args.verdicts)
     agreement = agreements(verdicts, labels, no_verdict=args.no_verdict, seed=args.seed)
     panel = judge_panel(verdicts, labels, no_verdict=args.no_verdict, seed=args.seed)
     document = agreement_document(agreement, panel)
@@ -61,6 +66,15 @@ def run(args: argparse.Namespace) -> int:
             _write(path, agreement, panel, document)
             say(f"Written: {path}")
     return 0
+
+
+def _labels_of_folders(verdicts: Sequence[Path]) -> list[Judgement]:
+    """The labels that folders of `judge` hold; those that several share count once. Raises InputError for none."""
+    folders = [path for path in verdicts if (path / LABELS).is_file()]
+    if not folders:
+        raise InputError("labels", sentence="no folder of verdicts holds labels; name them with --labels")
+    labels = [label for path in folders for label in read_judgements(path, "labels")]
+    return list({(label.trajectory, label.judge, label.source): label for label in labels}.values())
 
 
 def _write(path: Path, agreement: Agreements, panel: Panel | None, document: TableDocument) -> None:

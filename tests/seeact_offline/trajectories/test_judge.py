@@ -382,7 +382,7 @@ def test_recorded_tasks_and_their_damaged_copies_are_judged_against_their_labels
         assert main(["judge", "sample", *words, "--constructed"]) == 0
     printed = capsys.readouterr().out
     assert "Labels are constructed" in printed
-    assert main(["agreement", str(out), str(out)]) == 0
+    assert main(["agreement", str(out)]) == 0
     found = [json.loads(line) for line in (out / "labels.jsonl").read_text().splitlines()]
     assert {one["source"] for one in found} == {"constructed"}
     assert sum(one["verdict"] for one in found) == 3
@@ -410,7 +410,7 @@ def test_trajectories_without_an_answer_have_no_agreement(tmp_path: Path, capsys
     said = capsys.readouterr()
     assert "no call was made: no_answer 1; --judge strict needs no answer" in said.err
     assert "| agreement" not in said.out
-    assert main(["agreement", str(tmp_path / "out"), str(tmp_path / "in")]) == 2
+    assert main(["agreement", str(tmp_path / "out"), "--labels", str(tmp_path / "in")]) == 2
     assert "verdicts: expected a verdict on an answer" in capsys.readouterr().err
 
 

@@ -193,15 +193,31 @@ def test_stored_verdicts_of_1302_trajectories_under_seven_judges_are_scored_in_f
     rows = [f"{name},{'Successful' if label else 'Unsuccessful'}" for name, label in zip(names, truth, strict=True)]
     (tmp_path / "l.csv").write_text("\n".join(["trajectory_id,trajectory_success", *rows]))
     began = time.process_time()
-    assert (
-        main(["agreement", str(tmp_path / "v.jsonl"), str(tmp_path / "l.csv"), "--out", str(tmp_path / "a.tex")]) == 0
-    )
+    files = [str(tmp_path / "v.jsonl"), "--labels", str(tmp_path / "l.csv")]
+    assert main(["agreement", *files, "--out", str(tmp_path / "a.tex")]) == 0
     assert time.process_time() - began < 5
     out = capsys.readouterr().out
     assert "1,302 labelled trajectories" in out
     assert "Agents by c" in out
     assert "## The same trajectories under every judge" in out
     assert (tmp_path / "a.tex").read_text().count("\\begin{tabular}") == 2
+
+
+def test_every_folder_named_is_a_judge_and_labels_are_those_that_they_hold(tmp_path: Path, capsys) -> None:
+    """The second folder was taken as the labels, as it held some, and its judge left out without a word."""
+    for judge in ("strict", "webjudge"):
+        (tmp_path / judge).mkdir()
+        row = {"trajectory": "a", "verdict": True, "calls": 1}
+        (tmp_path / judge / "verdicts.jsonl").write_text(json.dumps(row | {"judge": judge}))
+        (tmp_path / judge / "labels.jsonl").write_text(json.dumps(row | {"source": "people"}))
+    assert (
+        main(["agreement", str(tmp_path / "strict"), str(tmp_path / "webjudge"), "--out", str(tmp_path / "a.json")])
+        == 0
+    )
+    document = json.loads((tmp_path / "a.json").read_text())
+    assert [figures["judge"] for figures in document["judges"]] == ["strict", "webjudge"]
+    assert main(["agreement", str(tmp_path / "strict" / "verdicts.jsonl")]) == 2
+    assert "name them with --labels" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("ending", [".json", ".md", ".csv", ".html", ".png"])
@@ -213,7 +229,7 @@ def test_the_command_writes_the_form_that_the_file_ends_in(tmp_path: Path, endin
     (tmp_path / "v.jsonl").write_text("\n".join(rows))
     (tmp_path / "l.csv").write_text("trajectory,label,source\n<b>,1,constructed\nc,0,constructed\n")
     out = tmp_path / f"a{ending}"
-    assert main(["agreement", str(tmp_path / "v.jsonl"), str(tmp_path / "l.csv"), "--out", str(out)]) == 0
+    assert main(["agreement", str(tmp_path / "v.jsonl"), "--labels", str(tmp_path / "l.csv"), "--out", str(out)]) == 0
     if ending == ".md":
         assert "Labels are constructed" in out.read_text()
         assert "<i>" not in out.read_text()

@@ -107,7 +107,7 @@ def test_the_table_has_a_letter_for_each_judge_and_a_row_for_the_labels(tmp_path
     labels = [f"{agent}{i},{int(i % 2 == 0 or agent == 'good')}" for i in range(12) for agent in ("good", "bad")]
     (tmp_path / "l.csv").write_text("\n".join(["trajectory,label", *labels]))
     out = tmp_path / "all.json"
-    assert main(["agreement", str(tmp_path / "v.jsonl"), str(tmp_path / "l.csv"), "--out", str(out)]) == 0
+    assert main(["agreement", str(tmp_path / "v.jsonl"), "--labels", str(tmp_path / "l.csv"), "--out", str(out)]) == 0
     text = capsys.readouterr().out
     table = text[text.index("## The same trajectories under every judge") :].split("## ")[1].splitlines()
     header = [cell.strip() for cell in table[2].split("|")[1:-1]]

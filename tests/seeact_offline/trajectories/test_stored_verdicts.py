@@ -100,7 +100,7 @@ def test_annotations_of_agent_reward_bench_are_labels_of_the_same_trajectories(t
     assert [(one.trajectory, one.verdict, one.judge) for one in found] == [
         ("webarena/agent-a/wa.1", verdict, f"annotator-{n}") for n, verdict in enumerate((True, False, True, None), 1)
     ]
-    assert main(["agreement", str(tmp_path / "judgments"), str(tmp_path / "annotations.csv")]) == 0
+    assert main(["agreement", str(tmp_path / "judgments"), "--labels", str(tmp_path / "annotations.csv")]) == 0
     assert "## The same trajectories under every judge" in capsys.readouterr().out
 
 
