@@ -251,7 +251,7 @@ def share_of_episodes(tasks: Sequence[Sequence[bool]]) -> Figure:
     means = np.array([np.mean(values) for values in tasks])
     macro, micro = float(means.mean()), float(np.mean([value for values in tasks for value in values]))
     spread = float(np.mean([np.mean([(value - macro) ** 2 for value in values]) for values in tasks]))
-    ci95 = interval(macro, means, spread, [[float(value) for value in values] for values in tasks]).ci95
+    ci95 = interval(macro, means, spread, sum(map(len, tasks))).ci95
     return Figure(round(macro, 9), round(micro, 9), ci95)
 
 

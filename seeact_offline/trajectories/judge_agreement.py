@@ -326,7 +326,7 @@ def share_of(values: Sequence[tuple[str, float]], seed: int) -> Figure | None:
         by_task.setdefault(task, []).append(value)
     share = fmean(value for _, value in values)
     added = np.array([total(some) - share * len(some) for some in by_task.values()]) / len(values)
-    estimate = interval(share, linearised(share, added), share * (1 - share), list(by_task.values()), seed)
+    estimate = interval(share, linearised(share, added), share * (1 - share), len(values))
     return Figure(share, estimate.ci95, len(values))
 
 

@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seeact_offline.records import Metric, Prediction, StepKey, StepScore, Summary, Usage
-from seeact_offline.scoring import aggregate, inference
+from seeact_offline.scoring import aggregate
 from tests.examples import often
 from tests.reference import metrics as reference
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from seeact_offline.scoring import aggregate, inference
 from tests.examples import often
-from tests.lazily import special, stats
+from tests.lazily import stats
 from tests.reference import paired
 from tests.reference import statistics as reference
 
