@@ -480,6 +480,13 @@ def test_a_stream_that_nobody_asked_for_is_read(stream: bytes) -> None:
     assert len(server.requests) == 1
 
 
+def test_a_blocked_prompt_in_a_stream_is_refused_at_once() -> None:
+    blocked = events({"choices": [], "promptFeedback": {"blockReason": "OTHER"}})
+    with ChatServer(script(blocked)) as server, pytest.raises(CallError) as caught:
+        ask_one(opened(server))
+    assert (caught.value.name, len(server.requests)) == ("refused", 1)
+
+
 def test_counts_at_the_end_of_a_stream_are_not_asked_for_where_they_are_refused() -> None:
     def answer(body: dict[str, Any]) -> Answer:
         if not body.get("stream"):
