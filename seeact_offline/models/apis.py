@@ -202,7 +202,12 @@ def read_events(content: bytes) -> Any:
             | ({"output": items} if items and not whole[-1].get("output") else {})
             | ({"error": errors[-1]} if errors else {})
         )
-    body = {name: event[name] for event in events for name in ("error", "service_tier", "promptFeedback") if _of(event, name)}
+    body = {
+        name: event[name]
+        for event in events
+        for name in ("error", "service_tier", "promptFeedback")
+        if _of(event, name)
+    }
     pieces = [choice for event in events for choice in _of(event, "choices") or [] if _of(choice, "index") in (0, None)]
     usages = [usage for part in (*events, *pieces) if isinstance(usage := _of(part, "usage"), dict)]
     # some count again with each piece, some the prompt first and the reply last

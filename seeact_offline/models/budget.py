@@ -46,6 +46,8 @@ FRAME_TOKENS = 500
 UNKNOWN = (2048, 2048)
 """Pixels of a picture that does not say its size."""
 MILLION = 1_000_000
+LAST_CALLS_S = 5
+"""Seconds for which calls in flight, which are paid for, are waited for when a run is interrupted."""
 CHEAP_TIERS = frozenset(
     {"", "auto", "default", "standard", "standard_only", "on_demand", "scale", "shared", "flex", "batch"}
 )
@@ -250,6 +252,8 @@ class Ledger:
         """The next attempt in flight that ends."""
         self._bills: dict[Terms, Bills] = {}
         self._paid: list[tuple[_Entry, Usage]] = []
+        self.n_answered = 0
+        """Calls answered since it was opened."""
         entries, n_damaged = _read(self._journal)
         self._attempts = max((entry.attempt for entry in entries), default=0)
         reserved = {entry.attempt: entry for entry in entries if entry.most}
@@ -265,6 +269,8 @@ class Ledger:
         self.spent += self._lacking
         damage = f"{path} lacked {self._lacking:.4f} USD that kept replies have cost, and {n_damaged} of its lines are damaged"
         self.remarks = (damage,) if self._lacking or n_damaged else ()
+        self.spent_before = self.spent if entries else None
+        """USD that earlier sessions of the run have spent; None for the first."""
 
     def __enter__(self) -> Self:
         if self._lacking:
@@ -274,9 +280,10 @@ class Ledger:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def add(self, cost: float) -> None:
-        """Counts what was spent elsewhere on this run."""
+    def add(self, cost: float, calls: int = 0) -> None:
+        """Counts what was spent elsewhere on this run, for so many calls."""
         self.spent += cost
+        self.n_answered += calls
         if cost:
             self._append(_Entry(0, cost=cost))
 
@@ -292,6 +299,7 @@ class Ledger:
     def settle(self, reserved: _Entry, usage: Usage) -> None:
         """Notes the outcome. `usage`: with a cost, or of tokens without a price; else all that was reserved counts."""
         del self.in_flight[reserved.attempt]
+        self.n_answered += bool(usage.calls)
         self._count(reserved, usage)
         tokens = (0, 0) if usage.unreported else (usage.prompt_tokens, usage.completion_tokens)
         if usage.cost_usd is not None or any(tokens):
@@ -368,6 +376,15 @@ class Budget:
     def known(self) -> float | None:
         """USD spent; None where no price is known and no call has told its cost."""
         return self.spent if self.spent or self._terms.price is not None else None
+
+    @property
+    def since_resumed(self) -> str:
+        """`40 sent and 0.2272 USD spent since the run resumed`; empty in its first session."""
+        before = self._ledger.spent_before
+        if before is None:
+            return ""
+        cost = "" if self.known is None else f" and {self.spent - before:.4f} USD spent"
+        return f"{self._ledger.n_answered} sent{cost} since the run resumed"
 
     async def spend(
         self, messages: Sequence[Message], attempt: Callable[[], Awaitable[Outcome]], reply: float | None = None

@@ -20,6 +20,7 @@ from pathlib import Path
 import msgspec
 
 from seeact_offline.files.store import Store, texts_with
+from seeact_offline.models.budget import LAST_CALLS_S
 from seeact_offline.records import CallError, CallRecord, Completion, Request, Usage
 
 POLL_S = 0.1
@@ -176,8 +177,12 @@ class ReplyCache:
         return Completion(kept.text, usage, call)
 
     async def aclose(self) -> None:
-        """Gives up calls still in flight and closes the store."""
+        """Gives up calls still in flight, those of an interrupted run after LAST_CALLS_S, and closes the store."""
         tasks = list(self._waiting.values())
+        current = asyncio.current_task()
+        if tasks and current is not None and current.cancelling():
+            # they are paid for, and most end soon
+            await asyncio.wait(tasks, timeout=LAST_CALLS_S)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -10,10 +11,10 @@ from typing import Any
 
 from seeact_offline.files.markdown import printable
 from seeact_offline.grounding.strategies import notes
-from seeact_offline.models.budget import Budget
+from seeact_offline.models.budget import LAST_CALLS_S, Budget
 from seeact_offline.ranking import Scores
 from seeact_offline.ranking.stage import extent
-from seeact_offline.records import Model, Prediction, Step
+from seeact_offline.records import Model, Prediction, Step, Usage
 from seeact_offline.runs.ask import RunState, StepAnswer, ask_step, ask_steps, run_coroutine
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.costs import paid_cost, run_cost
@@ -101,17 +102,27 @@ def ask_all(run: OpenRun, state: RunState, model: Model, scores: Scores | None, 
         try:
             async with _engine(run, state, model, scores, budget, watch) as ask_one:
                 return await ask_steps(run, state, ask_one, watch, has_room=budget.has_room, spent=lambda: budget.known)
+        except asyncio.CancelledError:
+            watch.note(f"calls in flight are waited for, at most {LAST_CALLS_S} s; Ctrl-C ends at once")
+            raise
         finally:
             await model.aclose()
 
     try:
         return run_coroutine(ask())
     except KeyboardInterrupt:
-        n_replies = sum(len(group.replies) for prediction in state.done.values() for group in prediction.groups)
+        n_replies = len(_replies_paid(run))
         cost = "cost not known" if budget.known is None else f"{budget.known:.4f} USD spent"
         kept = f"{counted(n_replies, 'reply', 'replies')} kept in {run.folder.path}"
         watch.note(f"{len(state.done)} of {counted(len(run.split.keys), 'step')} done, {kept}, {cost}")
         raise
+
+
+def _replies_paid(run: OpenRun) -> dict[str, Usage]:
+    """`CallRecord.asked` -> usage of the replies that this run has paid for."""
+    from seeact_offline.models.reply_cache import replies_paid_by
+
+    return {} if run.model.options.cache is None else replies_paid_by(run.model.options.cache, run.id)
 
 
 @asynccontextmanager
@@ -127,16 +138,14 @@ async def _engine(
     async with ASKING_ENGINES[run.asking.engine](
         AskTask(run.model.spec, replace(run.model.options, run=run.id), ask), run.asking.workers, watch.note
     ) as workers:
-        from seeact_offline.models.reply_cache import replies_paid_by
-
         watch.note(str(workers.askers))
         # in the budget since it was opened
-        kept = replies_paid_by(run.model.options.cache, run.id) if run.model.options.cache is not None else {}
+        kept = _replies_paid(run)
 
         async def ask_by_worker(step: Step) -> StepAnswer:
             answer: StepAnswer = await workers.ask(step, scores)
             # a worker cannot write to the ledger
-            budget.add(paid_cost(answer.prediction, kept))
+            budget.add(paid_cost(answer.prediction, kept), answer.prediction.usage.calls)
             return answer
 
         yield ask_by_worker

@@ -35,6 +35,8 @@ class PaidFolder:
     def open_model(self, manifest: Manifest) -> Model:
         """Opens the model on this folder's money, then writes the manifest. Raises ModelSpecError and InputError."""
         model = self.another_model(self.settings, manifest)
+        if self.settings.max_cost is not None and self.settings.quote is None and not self.settings.is_free:
+            self.watch.note("no price is known: the first call, which is paid, shows whether the model names its costs")
         # a mistyped model must not claim the folder
         self.folder.claim(manifest)
         return model
@@ -78,7 +80,7 @@ class PaidFolder:
         replies = replies_of(predictions, self.budget.known)
         self.folder.claim(manifest.with_replies(replies))
         if replies and is_said:
-            self.watch.note(replies_in_words(replies))
+            self.watch.note("; ".join(filter(None, (replies_in_words(replies), self.budget.since_resumed))))
 
 
 @contextmanager

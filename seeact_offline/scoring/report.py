@@ -209,10 +209,10 @@ def _joined(sections: Sequence[Section], run: ReportInput, titles: bool = True) 
 
 
 def replies_in_words(replies: Mapping[str, Any]) -> str:
-    """`608 of 608 replies from the store, oldest 2026-11-16; 0 sent, 0 USD spent now`."""
+    """`608 of 608 replies from the store, oldest 2026-11-16; 0 sent, 0 USD spent`."""
     oldest = f", oldest {replies['oldest']}" if replies["oldest"] else ""
     spent = replies["spent_usd"]
-    cost = "cost not known" if spent is None else f"{f'{spent:.4f}' if spent else 0} USD spent now"
+    cost = "cost not known" if spent is None else f"{f'{spent:.4f}' if spent else 0} USD spent"
     return f"{replies['from_store']} of {replies['replies']} replies from the store{oldest}; {replies['sent']} sent, {cost}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import signal
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 from tests.chat_server import Answer, ChatServer
 from tests.pages import synthetic_rows
-from tests.seeact_offline.cli.test_resume import KillingAnswer, run_until_killed
+from tests.seeact_offline.cli.test_resume import KillingAnswer, run_until_ended
 from tests.seeact_offline.conftest import (
     RESULT_FILES,
     Cli,
@@ -105,7 +106,7 @@ def test_a_run_killed_half_way_pays_for_nothing_twice_and_ends_with_the_same_tab
     script = KillingScript(half)
     with ChatServer(script) as server:
         command = words(server, tmp_path, "--concurrency", concurrency, data=(*sample.words, *SMALL))
-        run_until_killed(command, script)
+        run_until_ended(command, script, -signal.SIGKILL)
         assert not (tmp_path / "table.json").exists()
         assert cli(*command).status == 0
     again = counted(server.requests) - counted(requests)

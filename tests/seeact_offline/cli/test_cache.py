@@ -109,7 +109,7 @@ def test_a_run_that_was_answered_from_the_store_says_so(
     assert cli(*words, "--out", tmp_path / "1").status == 0
     n, today = len(server.requests), str(datetime.now(UTC).date())
     outcome = cli(*words, "--out", tmp_path / "2")
-    said = f"{n} of {n} replies from the store, oldest {today}; 0 sent, 0 USD spent now"
+    said = f"{n} of {n} replies from the store, oldest {today}; 0 sent, 0 USD spent"
     assert said in outcome.err
     assert f"| replies               | {said}" in (tmp_path / "2" / "report.md").read_text()
     first, second = (json.loads((tmp_path / one / "manifest.json").read_text())["replies"] for one in "12")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,19 +61,38 @@ def words(sample: Sample, server: ChatServer, out: Path, concurrency: int = 1) -
     return ["eval", *sample.words, *SMALL, *model, "--concurrency", str(concurrency), "--out", str(out)]
 
 
-def run_until_killed(command: list[str], script: KillingAnswer) -> None:
-    env = {**os.environ, "PYTHONPATH": str(REPO)}
-    quiet = subprocess.DEVNULL
+def run_until_ended(command: list[str], script: KillingAnswer, status: int) -> str:
+    """Runs the command in a process of its own; what it prints."""
+    # a test run in the background ignores Ctrl-C, and so would the process
+    listening = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     with subprocess.Popen(
-        [sys.executable, "-m", "seeact_offline.cli", *command], stdout=quiet, stderr=quiet, env=env
-    ) as process:
+        [sys.executable, "-m", "seeact_offline.cli", *command],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "PYTHONPATH": str(REPO)}, preexec_fn=listening,
+    ) as process:  # fmt: skip
         script.process = process
         script.known.set()
-        assert process.wait(START_S) == -9
+        printed, _ = process.communicate(timeout=START_S)
+    assert process.returncode == status, printed
+    return printed.decode()
 
 
 def counted(requests: list[dict[str, Any]]) -> Counter[str]:
     return Counter(json.dumps(body, sort_keys=True) for body in requests)
+
+
+class InterruptingAnswer(KillingAnswer):
+    """Sends Ctrl-C at request number `at`, whose answer, as those beside it, comes only then."""
+
+    def __call__(self, body: dict[str, Any]) -> str:
+        with self._lock:
+            self._count += 1
+            if self._count == self._at:
+                assert self.known.wait(START_S)
+                assert self.process is not None
+                self.process.send_signal(signal.SIGINT)
+        if self._count >= self._at:
+            time.sleep(0.5)
+        return answer(body)
 
 
 @pytest.fixture
@@ -85,9 +107,25 @@ def killed_then_resumed(cli: Cli, sample: Sample, out: Path, at: int, concurrenc
     script = KillingAnswer(at)
     with ChatServer(script) as server:
         command = words(sample, server, out, concurrency)
-        run_until_killed(command, script)
+        run_until_ended(command, script, -signal.SIGKILL)
         assert cli(*command).status == 0
     return server
+
+
+def test_calls_in_flight_when_a_run_is_interrupted_are_kept(
+    cli: Cli, tall_sample: Sample, tmp_path: Path, whole: Counter[str]
+) -> None:
+    """Those at hand were asked again, four at four at once; the resumed run told the whole run's calls as sent now."""
+    script = InterruptingAnswer(12)
+    with ChatServer(script) as server:
+        command = words(tall_sample, server, tmp_path / "run", concurrency=4)
+        told = run_until_ended(command, script, 130)
+        n_before = len(server.requests)
+        resumed = cli(*command)
+    assert "calls in flight are waited for" in told
+    assert f"{n_before} replies kept in" in told
+    assert f"; {len(server.requests) - n_before} sent and " in resumed.err + resumed.out
+    assert counted(server.requests) == whole
 
 
 KILLS = {

@@ -95,7 +95,7 @@ def test_a_run_says_where_its_replies_come_from(sample_run: Path, tmp_path: Path
     replies = {"replies": 9, "from_store": 9, "oldest": "2026-11-16", "sent": 0, "spent_usd": 0.0}
     (tmp_path / "run" / "manifest.json").write_text(json.dumps(manifest | {"replies": replies}))
     shown = [index_of(run)["runs"][0]["replies"] for run in (sample_run, tmp_path / "run")]
-    assert shown == [None, "9 of 9 replies from the store, oldest 2026-11-16; 0 sent, 0 USD spent now"]
+    assert shown == [None, "9 of 9 replies from the store, oldest 2026-11-16; 0 sent, 0 USD spent"]
 
 
 def test_a_step_is_called_by_a_digest_of_its_ids(sample_run: Path) -> None:
