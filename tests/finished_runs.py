@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 
-def figure(macro: float, method: str = "bootstrap", micro: float | None = None) -> dict[str, Any]:
+def figure(macro: float, method: str = "korn-graubard", micro: float | None = None) -> dict[str, Any]:
     """`micro`: the other average, if it differs."""
     micro = macro if micro is None else micro
     bounds = [[max(0.0, x - 0.1), min(1.0, x + 0.1)] for x in (macro, micro)]

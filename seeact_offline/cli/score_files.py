@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from seeact_offline.cli.options import add_fields, given
 from seeact_offline.cli.output import fail, say
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.cli.score import CHECKS_ALONE
@@ -14,6 +15,8 @@ from seeact_offline.importers import IMPORTERS
 from seeact_offline.importers.answer_table import UNITS
 from seeact_offline.records import InputError
 from seeact_offline.replies.final_answer import GROUNDINGS
+from seeact_offline.runs.config import EvalConfig
+from seeact_offline.runs.folder import OWN_WORDS
 
 if TYPE_CHECKING:
     from seeact_offline.importers.importing import ImportedRun
@@ -44,6 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="uground: the answered places (default: only operations are scored)",
     )
+    other.add_argument("--date", metavar="DATE", help="day or moment on which the model answered (default: now)")
+    add_fields(other, EvalConfig, *OWN_WORDS)
 
 
 def import_files(args: argparse.Namespace) -> ImportedRun | int | None:
@@ -107,6 +112,8 @@ def _imported(args: argparse.Namespace) -> ImportedRun:
     if args.out is None:
         raise InputError("out", sentence="name a folder for the run that the predictions become with `out`")
     protocol = args.protocol[0] if args.protocol else None
+    about = {name: value for name, value in given(args, EvalConfig).items() if name in OWN_WORDS}
+    about |= {"date": args.date, "command": args.command}
     if _is_run(args) and args.agent is not None and not _is_of_file(args):
         return import_replies_of(
             args.finished,
@@ -116,6 +123,7 @@ def _imported(args: argparse.Namespace) -> ImportedRun:
             protocol=protocol,
             strict=args.strict_reading,
             watch=TerminalWatch(),
+            **about,
         )
     files = ImportFiles(run=args.finished, samples=args.samples, plan=args.plan, answers=args.answers)
     is_uground = args.samples is not None and args.plan is not None and args.finished is None
@@ -132,4 +140,5 @@ def _imported(args: argparse.Namespace) -> ImportedRun:
         agent=args.agent,
         strict=args.strict_reading,
         watch=TerminalWatch(),
+        **about,
     )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -31,7 +33,7 @@ from seeact_offline.pages.pointing import element_at
 from seeact_offline.records import OPERATIONS, Box, InputError, Prediction, RowError, Step, Truth
 from seeact_offline.replies import parse_grounding_reply
 from seeact_offline.results.recompute import FinishedRun, report_of
-from seeact_offline.runs.folder import Manifest, RunFolder, read_manifest
+from seeact_offline.runs.folder import Made, Manifest, RunFolder, own_words, read_manifest
 from seeact_offline.runs.prepare import target_of
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
@@ -81,6 +83,11 @@ def import_run(
     grounding: str | None = None,
     agent: str | None = None,
     strict: bool = False,
+    label: str | None = None,
+    tags: Collection[str] = (),
+    metadata: Mapping[str, str] = MappingProxyType({}),
+    date: str | None = None,
+    command: str | None = None,
     watch: Watch | None = None,
 ) -> ImportedRun:
     """Writes a run folder of the predictions in `files`, scored. Nothing that it cannot read ends it: it is left out,
@@ -90,10 +97,12 @@ def import_run(
     formats that do not say it themselves; steps join by `annotation_id` and `action_uid`. `protocol`: the format's own
     unless given. `answered_only`: leave out steps without an answer, which fail otherwise. `points`, `grounding`: see
     the tables and SeeAct's files among the importers; None: pixels that are doubted where they look like shares, and
-    the strategy that the files tell.
+    the strategy that the files tell. `label`, `tags`, `metadata`: as of `evaluate`. `date`: the day, or the moment, on
+    which the model answered, in ISO's form; None: now. `command`: as the manifest names it.
 
     Raises InputError.
     """
+    made = Made(date=_moment(date), command=command)
     importer = _importer(format, files)
     own = find_agent(agent)[0].protocol if agent and "agent" in importer.options else importer.protocol
     rules = find_protocol(protocol or own)
@@ -113,14 +122,14 @@ def import_run(
     ]
     digests = {name: file_digest(source.path) for name, source in sources.items() if source.path.is_file()}
     settings = {
-        "split": joined.split, "grounding": importer.name if imported.is_grounded else UNGROUNDED,
+        "split": joined.split, "grounding": agent or importer.name if imported.is_grounded else UNGROUNDED,
         "model": f"imported/{_title(sources)}{' (answered only)' if answered_only else ''}", "ranker": None,
         "protocol": rules.name, "prompts": None,
         "merge": None, "top_k": None, "group_size": None, "seed": 0, "limit": None,
         "dataset": joined.dataset or str(sources["samples"].path),
         "dataset_fingerprint": joined.fingerprint or digests["samples"][:16],
         "format": importer.name, **named_options, **imported.settings,
-        **({"answered_only": True} if answered_only else {}),
+        **({"answered_only": True} if answered_only else {}), **own_words(label, tags, metadata),
         IMPORT_NOTES: dict(sorted(Counter(problem.name for problem in problems).items())),
     }  # fmt: skip
     identity = {"imported": importer.name, "files": digests or _title(sources)} | {
@@ -137,12 +146,12 @@ def import_run(
         watch.note(
             f"{counted(joined.n_missing, 'step')} of {joined.dataset} ({joined.split}) without an answer: {treated}"
         )
-    finished = FinishedRun(settings, joined.predictions, joined.truths, complete=not joined.n_missing)
-    made = finished.score(finished.protocol(rules.name))
+    finished = FinishedRun(settings, joined.predictions, joined.truths, complete=answered_only or not joined.n_missing)
+    scored = finished.score(finished.protocol(rules.name))
     folder = RunFolder(out)
-    folder.claim(Manifest(identity=identity, settings=settings))
+    folder.claim(Manifest(identity=identity, settings=settings, made=made))
     folder.order(finished.predictions, finished.truths)
-    folder.write_scores(made.rows, made.results, report_of(made, finished))
+    folder.write_scores(scored.rows, scored.results, report_of(scored, finished))
     covering = Counter(problem.name for problem in [*problems, *about] if problem.of_step)
     most = tuple(name for name, n in sorted(covering.items()) if 2 * n > len(joined.predictions))
     for name in most:
@@ -159,10 +168,11 @@ def import_replies_of(
     protocol: str | None = None,
     strict: bool = False,
     watch: Watch | None = None,
+    **about: Any,
 ) -> ImportedRun:
     """Writes a run of the last replies of another run, read in an agent's language. Steps that the other one does not
-    have are left out; those without a reply fail. `dataset`: where its data are now; None: as kept with the run. Raises
-    InputError, for a run without replies among others."""
+    have are left out; those without a reply fail. `dataset`: where its data are now; None: as kept with the run. `about`:
+    `label`, `tags`, `metadata`, `date` and `command` of `import_run`. Raises InputError, for a run without replies among others."""
     settings, predictions, truths = read_manifest(run).settings, RunFolder(run).load(), RunFolder(run).load_targets()
     rows = [
         {
@@ -180,8 +190,17 @@ def import_replies_of(
         file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         return import_run(
             ImportFiles(run=file), out=out, format="replies", dataset=dataset or settings["dataset"],
-            split=settings["split"], protocol=protocol, answered_only=is_part, agent=agent, strict=strict, watch=watch,
+            split=settings["split"], protocol=protocol, answered_only=is_part, agent=agent, strict=strict, watch=watch, **about,
         )  # fmt: skip
+
+
+def _moment(date: str | None) -> str:
+    """A day or a moment as manifests have it, in UTC. Raises InputError."""
+    try:
+        moment = datetime.now(UTC) if date is None else datetime.fromisoformat(date)
+    except ValueError:
+        raise InputError("date", "a day or a moment, such as 2026-11-29 or 2026-11-29T18:30+01:00", str(date)) from None
+    return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC).isoformat(timespec="seconds")
 
 
 # --- importer and files ---

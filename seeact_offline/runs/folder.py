@@ -49,6 +49,10 @@ DATA = frozenset({"dataset_fingerprint", "data_digest"})
 PACKAGES = ("seeact-offline", "lxml", "numpy", "pyarrow", "pillow", "openai", "datasets", "torch", "transformers")
 
 
+OWN_WORDS = ("label", "tags", "metadata")
+"""Settings that are the user's own words about a run."""
+
+
 class Made(msgspec.Struct, frozen=True):
     """The date and command with which a run was begun, and how it asks."""
 
@@ -87,6 +91,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     def lines(self) -> dict[str, Any]:
         """The parts that may change while a run is in its folder."""
         return {"settings": self.settings, **({"replies": self.replies} if self.replies else {})}
+
+
+def own_words(label: str | None, tags: Collection[str], metadata: Mapping[str, str]) -> dict[str, Any]:
+    """The entries of a run's settings that are the user's own words about it."""
+    words = zip(OWN_WORDS, (label, sorted(set(tags)), dict(sorted(metadata.items()))), strict=True)
+    return {name: value for name, value in words if value}
 
 
 class RunFolder:

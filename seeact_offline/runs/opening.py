@@ -17,7 +17,7 @@ from seeact_offline.ranking import Scores
 from seeact_offline.ranking.stage import LOCAL, RankingStage, Workers, dataset_name, ranking_stage
 from seeact_offline.records import InputError, Prediction, StepKey
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.folder import Made, Manifest, RunFolder
+from seeact_offline.runs.folder import Made, Manifest, RunFolder, own_words
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
 from seeact_offline.runs.selection import selected_split, step_ids
 from seeact_offline.runs.strategy_opening import OpenedStrategy, check_pages, check_ranking, open_strategy
@@ -245,11 +245,6 @@ def _manifest(
     if ranking is not None:
         ranker = f"scores/{config.scores.name}" if config.scores is not None else config.pinned_ranker
     grouped = {"merge": config.merge, "top_k": config.top_k, "group_size": config.group_size}
-    own_words = {
-        "label": config.label,
-        "tags": sorted(set(config.tags)),
-        "metadata": dict(sorted(config.metadata.items())),
-    }
     settings = {
         "split": split.name, "grounding": opened.name, "model": source.model if source else model.name,
         "ranker": ranker, "protocol": protocol.name,
@@ -260,7 +255,7 @@ def _manifest(
         **({} if config.sample is None else {"sample": config.sample}),
         **({} if split.wanted is None else {"tasks": sorted(split.wanted)}),
         **({} if second is None else {second.role: second.name}), **opened.shown,
-        **{name: value for name, value in own_words.items() if value},
+        **own_words(config.label, config.tags, config.metadata),
     }  # fmt: skip
     made = Made(
         run=uuid.uuid4().hex,

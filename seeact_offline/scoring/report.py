@@ -217,7 +217,7 @@ def replies_in_words(replies: Mapping[str, Any]) -> str:
 
 
 def how_it_was_run(manifest: Mapping[str, Any]) -> str:
-    """The end of `report.md`, from `manifest.json`; empty for an imported run."""
+    """The end of `report.md`, from `manifest.json`. An imported run asked no model of ours."""
     made = manifest.get("made")
     if not made:
         return ""
@@ -227,10 +227,7 @@ def how_it_was_run(manifest: Mapping[str, Any]) -> str:
     rows = [
         ("date", made["date"]),
         ("command", made["command"] or "none: asked for in Python"),
-        ("temperature", made["temperature"]),
-        ("max tokens of a reply", made["max_tokens"]),
-        ("base URL", made["base_url"] or "the provider's own"),
-        ("equal requests", "each asked" if made.get("ask_equal", True) else "asked once"),
+        *(_how_it_asked(made) if made["run"] else ()),
         *([("replies", replies_in_words(replies))] if (replies := manifest.get("replies")) else []),
         ("limit", "none" if limit is None else first_tasks(limit)),
         *([("sample", drawn)] if sample is not None else []),
@@ -239,6 +236,15 @@ def how_it_was_run(manifest: Mapping[str, Any]) -> str:
         ("git commit", manifest.get("git_commit") or "not known"),
     ]
     return "\n" + Table(title="How it was run", header=("what", "value"), rows=rows).markdown() + "\n"
+
+
+def _how_it_asked(made: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    return [
+        ("temperature", made["temperature"]),
+        ("max tokens of a reply", made["max_tokens"]),
+        ("base URL", made["base_url"] or "the provider's own"),
+        ("equal requests", "each asked" if made.get("ask_equal", True) else "asked once"),
+    ]
 
 
 def headline_text(results: Results) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from seeact_offline.records import InputError
+from seeact_offline.runs.folder import OWN_WORDS
 from seeact_offline.scoring.report import Extent, data_in_words
 from seeact_offline.scoring.run_figures import (
     BANDS,
@@ -18,7 +19,7 @@ from seeact_offline.scoring.run_figures import (
     recall_curve,
     remaining_share,
 )
-from seeact_offline.tables.table_input import OWN_WORDS, TableRun, find_runs, labels, one_of_each, read_run
+from seeact_offline.tables.table_input import TableRun, find_runs, labels, one_of_each, read_run
 
 ONE_RUN_EACH = (
     "each line is of one run, so that nothing connects them: give the runs of one line the same tag (eval --tags NAME)"

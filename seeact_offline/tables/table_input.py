@@ -42,8 +42,6 @@ EPISODES = "episodes.jsonl"
 RECORD, EVALUATION = "training/record.json", "evaluation"
 """The file by which the folder of a trained model is known, and the folder in it of its runs."""
 _EXPECTED = "a run folder with a results.json, or a folder of such"
-OWN_WORDS = frozenset({"label", "tags", "metadata"})
-"""Settings that are names and remarks of the user alone."""
 METADATA = "metadata "
 _IN_LABEL = frozenset(
     {"label", "split", "grounding", "model", "dataset", "dataset_fingerprint", "limit", "sample", "tasks"}

@@ -15,6 +15,7 @@ from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.pages.search import descriptions
 from seeact_offline.records import Step
+from seeact_offline.tables.figure_data import over_time
 from tests.seeact_offline.conftest import Cli, Sample, contents, read_json, read_lines
 from tests.seeact_offline.importers.files import write_lines
 from tests.seeact_offline.importers.test_uground import ANSWER, PLAN, SAMPLE
@@ -119,13 +120,33 @@ def test_leaving_out_hard_steps_raises_no_figure(cli: Cli, steps: list[Step], da
     assert cli("score", tmp_path / "easy").status == 1
 
 
+def test_a_scored_file_has_its_date_and_the_users_own_words_like_a_run_of_eval(
+    cli: Cli, steps: list[Step], data: list[str], tmp_path: Path
+) -> None:
+    """Weekly scores of replies had no date, so `tables --over-time` refused them."""
+    path = table(tmp_path / "a.csv", [right(step) for step in steps])
+    words = ["--tags", "nightly", "--metadata", "step=1000"]
+    for week, day in (("one", "2026-11-23"), ("two", "2026-11-30T01:30+02:00")):
+        assert cli("score", path, *data, *words, "--label", week, "--date", day, "--out", tmp_path / week).status == 0
+    manifest = read_json(tmp_path / "two" / "manifest.json")
+    assert manifest["made"]["date"] == "2026-11-29T23:30:00+00:00"
+    assert "seeact-offline score" in manifest["made"]["command"]
+    assert {"label": "two", "tags": ["nightly"], "metadata": {"step": "1000"}}.items() <= manifest["settings"].items()
+    report = (tmp_path / "two" / "report.md").read_text()
+    assert ("2026-11-29" in report, "temperature" in report) == (True, False)
+    (line,) = over_time([tmp_path / "one", tmp_path / "two"])["lines"]
+    assert (line["label"], [point["label"] for point in line["points"]]) == ("nightly", ["one", "two"])
+    assert cli("tables", "--over-time", tmp_path / "one", tmp_path / "two", "--out", tmp_path / "time.svg").status == 0
+    assert cli("score", path, *data, "--date", "Monday", "--out", tmp_path / "three").status == 2
+
+
 def test_answered_steps_alone_are_scored_where_asked_for(
     cli: Cli, steps: list[Step], data: list[str], tmp_path: Path
 ) -> None:
     path = table(tmp_path / "a.csv", [right(step) for step in steps[:5]])
     outcome = cli("score", path, *data, "--answered-only", "--out", tmp_path / "run")
     results = read_json(tmp_path / "run" / "results.json")
-    assert outcome.status == 1
+    assert (outcome.status, results["complete"]) == (0, True)
     assert (results["n_steps"], results["step_success_rate"]["micro"], results["failures"]) == (5, 1, {})
     assert (results["answered_only"], results["model"]) == (True, "imported/a.csv (answered only)")
     assert "imported/a.csv (answered only)" in cli("tables", "--table", 2, tmp_path / "run").out

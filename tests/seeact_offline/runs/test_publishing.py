@@ -51,7 +51,7 @@ def test_an_entry_is_the_average_that_the_protocol_quotes(
     run: so.Run, tmp_path: Path, protocol: str, average: str
 ) -> None:
     shutil.copytree(run.path, tmp_path / "run")
-    found = {"macro": 0.131, "micro": 0.143, "ci95": [0.1, 0.2], "micro_ci95": [0.11, 0.21], "method": "bootstrap"}
+    found = {"macro": 0.131, "micro": 0.143, "ci95": [0.1, 0.2], "micro_ci95": [0.11, 0.21], "method": "korn-graubard"}
     results = run.results | {"protocol": protocol, "step_success_rate": found}
     (tmp_path / "run" / "results.json").write_text(json.dumps(results))
     entries = yaml.safe_load(so.Run(tmp_path / "run").export(tmp_path / "out", HUB_ID).entries.read_text())
