@@ -39,17 +39,18 @@ from seeact_offline.training.bases import train_tokenizer
 from seeact_offline.training.card import Card, learning_curve_png, render
 from seeact_offline.training.checks import check_separate, check_settings
 from seeact_offline.training.mindact_rows import MultiChoice, words_of
-from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.recipe import NEW_TOKENS, SmallBase
 from seeact_offline.training.trainer import (
     CHECKPOINTS,
     DATA,
+    FIGURES,
     check_out,
     claim_out,
     is_main_process,
     prepare_torch,
     prepared_once,
     release_memory,
+    reporting,
     room_to_write,
     save_once,
     train,
@@ -118,13 +119,14 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
         if asked.resolved_recipe.quantised:
             recipe = dataclasses.replace(asked.resolved_recipe, quantised=None)
             reload = partial(baseline.load, dataclasses.replace(based, recipe=recipe))
-        with warnings.catch_warnings(), TrainingProgress(watch) as progress:
+        with warnings.catch_warnings():
             # what libraries have to tell each other of names to come
             warnings.filterwarnings("ignore", category=FutureWarning, module=r"(transformers|trl|peft|accelerate)\b")
             # a FLAN-T5's never were, and `save_settings` says so
             warnings.filterwarnings("ignore", "Input and output embeddings are no longer tied", module=r"peft\b")
-            trainer = model.trainer(maker, open_rows(asked.out / DATA), progress)
-            return train(trainer, model.settings, asked.out, resume, reload)
+            trainer = model.trainer(maker, open_rows(asked.out / DATA))
+            with reporting(trainer, watch, FIGURES):
+                return train(trainer, model.settings, asked.out, resume, reload)
 
     with room_to_write(asked.out, CHECKPOINTS):
         history = train_what_fits(attempt, asked)
