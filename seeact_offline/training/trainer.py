@@ -82,7 +82,7 @@ def check_out(out: Path, identity: Mapping[str, Any], resume: bool, is_whole: bo
         if resume:
             problem = f"{out / CHECKPOINTS} holds no checkpoint to `resume`; the same command without it begins anew"
     else:
-        ours, theirs = json.loads(json.dumps(identity)), _claimed(out)
+        ours, theirs = json.loads(json.dumps(identity)), json.loads((out / IDENTITY).read_text("utf-8"))
         names = {*ours, *theirs} if is_whole else ours
         differing = next((name for name in sorted(names) if ours.get(name) != theirs.get(name)), None)
         if differing is not None:
@@ -99,22 +99,13 @@ def check_out(out: Path, identity: Mapping[str, Any], resume: bool, is_whole: bo
 
 def claim_out(out: Path, identity: Mapping[str, Any]) -> None:
     """Marks the folder as that of this training; what another one without a checkpoint had ranked for itself goes."""
-    file = out / IDENTITY
-    if file.exists() and _claimed(out) != json.loads(json.dumps(identity)):
+    file, text = out / IDENTITY, json.dumps(identity, indent=2) + "\n"
+    if file.exists() and file.read_text("utf-8") != text:
         # they are reused without asking what made them
         for name in (RANKS, f"{RANKS}{JOURNAL}"):
             (out / name).unlink(missing_ok=True)
     file.parent.mkdir(parents=True, exist_ok=True)
-    replace_text(file, json.dumps(identity, indent=2) + "\n")
-
-
-def _claimed(out: Path) -> dict[str, Any]:
-    """The identity of the training whose folder it is; empty where the file was cut short."""
-    try:
-        identity = json.loads((out / IDENTITY).read_text("utf-8"))
-    except ValueError:
-        return {}
-    return identity if isinstance(identity, dict) else {}
+    replace_text(file, text)
 
 
 def last_checkpoint(out: Path) -> Path | None:
@@ -447,6 +438,7 @@ def arguments(kind: Any, asked: FineTuning, evaluates: bool, **more: Any) -> Any
     recipe, running = asked.resolved_recipe, asked.running
     cuda = torch.cuda.is_available()
     share = recipe.batch, n_processes(), None if cuda else ON_CPU
+    workers = min(4, (os.cpu_count() or 1) // 2) if cuda else 0
     # newer versions of transformers have another name for it
     names = {field.name for field in fields(kind)}
     recompute = "activation_checkpointing" if "activation_checkpointing" in names else "gradient_checkpointing"
@@ -464,7 +456,7 @@ def arguments(kind: Any, asked: FineTuning, evaluates: bool, **more: Any) -> Any
         bf16=running.bf16 if running.bf16 is not None else cuda and torch.cuda.is_bf16_supported(),
         data_seed=recipe.seed,
         tf32=(cuda and torch.cuda.get_device_capability() >= (8, 0)) or None,
-        dataloader_num_workers=running.workers_of(cuda),
+        dataloader_num_workers=workers if running.loader_workers is None else running.loader_workers,
         save_total_limit=KEPT_CHECKPOINTS,
         eval_strategy=when["save_strategy"] if evaluates else "no",
         logging_strategy="steps",

@@ -185,12 +185,9 @@ def prepare(
 
 def prepared(folder: Path, identity: Mapping[str, Any]) -> RowCounts | None:
     """The counts of what `prepare` wrote into the folder for this identity; None if it did not, or not to the end."""
-    try:
-        ready = json.loads((folder / READY).read_text("utf-8"))
-    except (OSError, ValueError):
+    if not (folder / READY).exists():
         return None
-    if not isinstance(ready, dict) or not {"identity", "made"} <= ready.keys():
-        return None
+    ready = json.loads((folder / READY).read_text("utf-8"))
     return RowCounts.from_dict(ready["made"]) if ready["identity"] == json.loads(json.dumps(identity)) else None
 
 
