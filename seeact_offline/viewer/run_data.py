@@ -197,14 +197,15 @@ def read_run(path: Path, before: RunSnapshot | None = None) -> RunSnapshot:
 
 
 def _read(path: Path, before: RunSnapshot | None) -> RunSnapshot:
-    manifest, results = _manifest(path / "manifest.json"), _results(path / "results.json")
-    if manifest is None and results is not None:
-        # `score --out` writes no manifest: its results name the settings
-        manifest = {"settings": dict(results.settings)}
-        with worded(str(path / "results.json"), "runs"):
-            typed(manifest, _Manifest)
-    if manifest is None:
+    manifest_json, results_json = _small(path / "manifest.json"), _small(path / "results.json")
+    if manifest_json is None and results_json is None:
         raise InputError("runs", sentence=f"{path} has no manifest.json; name the folder of a run")
+    with worded(str(path / "results.json"), "runs"):
+        results = None if results_json is None else Results.read(read_json(results_json))
+    with worded(str(path / ("results.json" if manifest_json is None else "manifest.json")), "runs"):
+        # `score --out` writes no manifest: its results name the settings
+        content = {"settings": dict(results.settings)} if manifest_json is None else read_json(manifest_json)
+        typed(content, _Manifest)
     inode, _, size = _file_stamp(path / "predictions.jsonl") or (0, 0, 0)
     heads = list(_lines(path / "predictions.jsonl", _PredictionHead))
     calls: dict[StepKey, list[int]] = {}
@@ -212,7 +213,7 @@ def _read(path: Path, before: RunSnapshot | None) -> RunSnapshot:
         calls.setdefault(line.key, []).append(offset)
     run = RunSnapshot(
         path=path,
-        manifest=manifest,
+        manifest=dict(content),
         results=results,
         rows={},
         costs={head.key: head.usage.cost_usd for _, head in heads},
@@ -230,28 +231,8 @@ def _read(path: Path, before: RunSnapshot | None) -> RunSnapshot:
     return replace(run, rows=scored, problems=problems)
 
 
-def _manifest(path: Path) -> dict[str, Any] | None:
-    """All of the file, of which the fields of `_Manifest` are checked; None where there is no file. Raises OSError,
-    InputError."""
-    content = _small(path)
-    if content is None:
-        return None
-    with worded(str(path), "runs"):
-        manifest = read_json(content)
-        typed(manifest, _Manifest)
-    return dict(manifest)
-
-
-def _results(path: Path) -> Results | None:
-    """None where there is no file. Raises OSError, InputError."""
-    content = _small(path)
-    if content is None:
-        return None
-    with worded(str(path), "runs"):
-        return Results.read(read_json(content))
-
-
 def _small(path: Path) -> bytes | None:
+    """None where there is no file. Raises OSError, InputError."""
     try:
         return read_regular(path, SMALL)
     except (FileNotFoundError, NotADirectoryError):
