@@ -343,22 +343,21 @@ def train_what_fits(attempt: Callable[[int | None], T], asked: FineTuning) -> T:
     Raises InputError if one question does not fit.
     """
     import torch
-    from accelerate.utils.memory import find_executable_batch_size
+    from accelerate.utils.memory import should_reduce_batch_size
 
     recipe, running = asked.resolved_recipe, asked.running
     if running.per_device is not None or n_processes() > 1:
         return attempt(running.per_device)
     most = running.each(recipe.batch, 1, None if torch.cuda.is_available() else ON_CPU)
-    fitting = iter([size for size in range(most - 1, 0, -1) if recipe.batch % size == 0])
-
-    def smaller() -> int:
-        for size in fitting:
-            return size
-        wanted = "a device with memory for one question; gradient_checkpointing or lora need less"
-        raise InputError("per_device", wanted, "too little memory")
-
-    result: T = find_executable_batch_size(attempt, starting_batch_size=most, reduce_batch_size_fn=smaller)()
-    return result
+    for size in (size for size in range(most, 0, -1) if recipe.batch % size == 0):
+        release_memory()
+        try:
+            return attempt(size)
+        except RuntimeError as error:
+            if not should_reduce_batch_size(error):
+                raise
+    wanted = "a device with memory for one question; gradient_checkpointing or lora need less"
+    raise InputError("per_device", wanted, "too little memory")
 
 
 def lora_config(rank: int, task: str, **more: Any) -> Any:
