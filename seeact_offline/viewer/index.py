@@ -92,7 +92,7 @@ def _run(entry: RunEntry) -> dict[str, Any]:
         "progress": so_far
         and {
             "done": so_far.done,
-            "of": entry.n_steps,
+            "of": None if entry.data is None else len(entry.data.selected(run.settings).keys),
             "failed": so_far.failed,
             **so_far.figures,
             "cost_usd": so_far.cost_usd,

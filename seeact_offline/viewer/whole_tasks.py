@@ -133,23 +133,22 @@ def read_whole_tasks(folders: Sequence[Path]) -> WholeTasks:
     """
     groups: dict[object, _Group] = {}
     problems: dict[str, str] = {}
-    for folder in [path for path in folders if not is_judged(path)]:
+    # trajectories first: verdicts join those that they are on
+    for folder in sorted(folders, key=is_judged):
         try:
-            trajectories = {trajectory.id: trajectory for trajectory in _trajectories(folder)}
-            run = folder if (folder / EPISODES).is_file() else None
-            lines, is_bundled, name = _episode_lines(folder), _is_bundled(folder), folder.resolve().name
-            groups[folder.resolve()] = _Group(name, trajectories, lines, run, is_bundled, is_named=True)
-        except InputError as error:
-            problems[str(folder)] = f"cannot be shown: {error}"
-    for folder in [path for path in folders if is_judged(path)]:
-        try:
-            judgements, labels = read_judgements(folder, "verdicts"), folder / LABELS
-            has_labels = labels.is_file() and labels.stat().st_size > 0
-            given_labels = read_judgements(labels, "labels") if has_labels else []
-            group, problem = _judged_group(folder, judgements, groups)
-            group.judgements += judgements
-            group.labels += given_labels
-            problems |= {str(folder): problem} if problem else {}
+            if is_judged(folder):
+                judgements, labels = read_judgements(folder, "verdicts"), folder / LABELS
+                has_labels = labels.is_file() and labels.stat().st_size > 0
+                given_labels = read_judgements(labels, "labels") if has_labels else []
+                group, problem = _judged_group(folder, judgements, groups)
+                group.judgements += judgements
+                group.labels += given_labels
+                problems |= {str(folder): problem} if problem else {}
+            else:
+                trajectories = {trajectory.id: trajectory for trajectory in _trajectories(folder)}
+                run = folder if (folder / EPISODES).is_file() else None
+                lines, is_bundled, name = _episode_lines(folder), _is_bundled(folder), folder.resolve().name
+                groups[folder.resolve()] = _Group(name, trajectories, lines, run, is_bundled, is_named=True)
         except InputError as error:
             problems[str(folder)] = f"cannot be shown: {error}"
     if not groups:
