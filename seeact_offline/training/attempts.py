@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from seeact_offline.agents.acts import ENDINGS
@@ -46,10 +47,6 @@ from seeact_offline.web_agents.web_loop import CORRECTED, WebAgentGrounding
 HARD_BELOW = 0.4
 """Share of a website's tasks that the attempts solve,
 below which it gets as many more (OpenWebVoyager, difficulty-guided sampling)."""
-Ask = Callable[[int, Collection[str]], Run]
-"""Number of the attempt, from 1, and tasks -> the finished run of them."""
-Accept = Callable[[int, "AskedRun"], Collection[str]]
-"""Number of the attempt and its run -> the tasks that it has solved."""
 
 
 @dataclass(frozen=True)
@@ -136,26 +133,8 @@ class Exploration:
         return frozenset().union(*(attempt.asked.right for attempt in self.attempts if attempt.number <= k))
 
 
-def explore(tasks: Sequence[str], most: int, ask: Ask, accept: Accept, guided: bool = False) -> Exploration:
-    """Attempts each task until an attempt is accepted, at most `most` times.
-
-    `guided`: as many attempts more at the tasks of websites of which less than HARD_BELOW are solved by then.
-    """
-    attempts: list[Attempt] = []
-    left = frozenset(tasks)
-    for number in range(1, (2 if guided else 1) * most + 1):
-        if number == most + 1:
-            left &= _tasks_of_hard_websites(attempts)
-        if not left:
-            break
-        asked = AskedRun(ask(number, left))
-        accepted = frozenset(accept(number, asked)) & left
-        attempts.append(Attempt(number, asked, accepted))
-        left -= accepted
-    return Exploration(most, tuple(attempts))
-
-
-def _tasks_of_hard_websites(attempts: Sequence[Attempt]) -> frozenset[str]:
+def tasks_of_hard_websites(attempts: Sequence[Attempt]) -> frozenset[str]:
+    """Tasks of the websites of which less than HARD_BELOW are solved by now."""
     websites: dict[str, set[str]] = {}
     for task, rows in attempts[0].asked.tasks.items():
         websites.setdefault(rows[0].website, set()).add(task)
@@ -165,15 +144,6 @@ def _tasks_of_hard_websites(attempts: Sequence[Attempt]) -> frozenset[str]:
 
 
 # --- dialogues ---
-
-
-@dataclass(frozen=True, slots=True)
-class Thoughts:
-    """Thoughts that gold actions are told with."""
-
-    of: str = NONE
-    """The model that has written them."""
-    texts: Mapping[StepKey, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +163,13 @@ def write_run_dialogues(
     config: EvalConfig,
     number: int,
     source: str,
-    thoughts: Thoughts | None = None,
+    thoughts: Mapping[StepKey, str] = MappingProxyType({}),
+    thoughts_of: str = NONE,
 ) -> DialogueFile:
     """Writes the dialogues of steps, each as the run that is named for it has asked it, unless they are there.
 
-    `config`: how these runs ask. `number`: the cycle.
+    `config`: how these runs ask. `number`: the cycle. `thoughts`: those that gold actions are told with, written by
+    the model `thoughts_of`.
     """
     ready = path.with_suffix(".json")
     if ready.exists():
@@ -212,20 +184,22 @@ def write_run_dialogues(
             if step.key in runs:
                 try:
                     prediction = runs[step.key].predictions[step.key]
-                    of_step = _dialogues_of_step(grounding, step, prediction, source, thoughts or Thoughts())
+                    of_step = _dialogues_of_step(grounding, step, prediction, source)
                 except StepError as error:
                     left_out[error.name] += 1
-                else:
-                    yield from of_step
+                    continue
+                if of_step and step.key in thoughts:
+                    # the actions before the last one only scroll
+                    reply = of_step[-1].reply.replace(THOUGHT, thoughts[step.key], 1)
+                    of_step[-1] = replace(of_step[-1], reply=reply, thoughts=thoughts_of)
+                yield from of_step
 
     left_out += write_dialogues(path, dialogues(), number)
     replace_text(ready, json.dumps({"left_out": left_out}) + "\n")
     return DialogueFile(path, count_dialogues(path), left_out)
 
 
-def _dialogues_of_step(
-    grounding: WebAgentGrounding, step: Step, prediction: Prediction, source: str, thoughts: Thoughts
-) -> list[Dialogue]:
+def _dialogues_of_step(grounding: WebAgentGrounding, step: Step, prediction: Prediction, source: str) -> list[Dialogue]:
     """Makes a dialogue of each action of a step, without those that the agent was corrected for. Raises StepError."""
     prepared = prepare(step, None, 0, grounding.form.image)
     asked = grounding.past_questions(prepared, [group.replies for group in prediction.groups])
@@ -235,11 +209,6 @@ def _dialogues_of_step(
             raise StepError("asked_otherwise")
         if group.replies and group.failure not in CORRECTED:
             dialogues.append(Dialogue(step.key, messages(past.question), group.replies[-1], source))
-    thought = (thoughts.texts or {}).get(step.key)
-    if dialogues and thought is not None:
-        # the actions before the last one only scroll
-        reply = dialogues[-1].reply.replace(THOUGHT, thought, 1)
-        dialogues[-1] = replace(dialogues[-1], reply=reply, thoughts=thoughts.of)
     return dialogues
 
 

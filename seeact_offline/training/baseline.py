@@ -17,7 +17,6 @@ from seeact_offline.training import BASELINES
 from seeact_offline.training.recipe import RECIPES, SMALL, PublishedRecipe, Recipe, Running, SmallBase, names, splits
 
 if TYPE_CHECKING:
-    from seeact_offline.training.progress import TrainingProgress
     from seeact_offline.training.training_rows import QuestionMaker
 
 PROMPTS = "seeact"
@@ -177,9 +176,9 @@ class OpenBaseline(Protocol):
     def maker(self, held_out: frozenset[str], watch: Watch) -> QuestionMaker:
         """Writes the files that its questions need, and returns their maker. `held_out`: tasks not trained on."""
 
-    def trainer(self, maker: Any, table: Any, progress: TrainingProgress) -> Any:
+    def trainer(self, maker: Any, table: Any) -> Any:
         """A Trainer of transformers, with the model. `maker`: its own. `table`: all rows that it made, as a
-        `datasets.Dataset`. `progress` is told of its steps.
+        `datasets.Dataset`.
         Called again after a batch did not fit in memory: the model is the base's each time."""
 
 

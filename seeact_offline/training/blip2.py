@@ -34,7 +34,6 @@ from seeact_offline.training.mindact_rows import (
     evaluation_fields,
     open_multichoice,
 )
-from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.recipe import NEW_TOKENS
 from seeact_offline.training.training_rows import Pictures, kept_pictures
 
@@ -286,11 +285,11 @@ class Blip2Tuning:
             pictures=kept_pictures(self._split, self._asked.out, self._asked.processes),
         )
 
-    def trainer(self, maker: MultiChoice, table: Any, progress: TrainingProgress) -> Any:
+    def trainer(self, maker: MultiChoice, table: Any) -> Any:
         model, processor = self._opened.model, self._opened.processor
         assert maker.pictures is not None
         collator = Collator(processor, Pictures(maker.pictures))
-        return seq2seq_trainer(model, processor, collator, table, self._asked, progress)
+        return seq2seq_trainer(model, processor, collator, table, self._asked)
 
 
 def _evaluation(asked: FineTuning) -> dict[str, Any]:

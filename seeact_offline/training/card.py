@@ -6,14 +6,17 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seeact_offline.files.markdown import cell, percent, table
 from seeact_offline.scoring.protocols import headline
 from seeact_offline.scoring.report import first_tasks
-from seeact_offline.training.baseline import Baseline
-from seeact_offline.training.training_rows import CUTS
+from seeact_offline.tables.figures import FAINT, GRID, INK
+from seeact_offline.training.baseline import Baseline, FineTuning
+from seeact_offline.training.training_rows import CUTS, RowCounts
+
+if TYPE_CHECKING:
+    from seeact_offline.training.tuning import FineTuningResult
 
 SAMPLE = (
     "It was trained on the bundled sample, fictional websites made to try the program: no figure here says anything of"
@@ -41,7 +44,6 @@ AVERAGES = (
 
 INCHES = (9.6, 5)
 DOTS_PER_INCH = 120
-INK, FAINT, GRID = "#1d2433", "#667085", "#e4e7ec"
 LOSS, ASIDE, LETTERS, ANSWERS = "#98a2b3", "#1f6feb", "#12825b", "#d9730d"
 
 SHARES = {
@@ -51,65 +53,47 @@ SHARES = {
 """Entries of the log that are drawn in percent: their colours and names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
-    """The contents of a model card."""
+def render(
+    asked: FineTuning, baseline: Baseline, base: str, tuned: FineTuningResult, recipe: Mapping[str, Any],
+    data: Mapping[str, Any], machine: Mapping[str, Any],
+) -> str:  # fmt: skip
+    """Markdown with the hub's front matter.
 
-    baseline: Baseline
-    base: str
-    """The model that training started from, for people."""
-    command: str
-    """The command that makes it again; empty if it was not made by one."""
-    recipe: Mapping[str, Any]
-    """Every value that decides the weights, as resolved."""
-    machine: Mapping[str, Any]
-    """Devices and versions."""
-    data: Mapping[str, Any]
-    """The data's name, split and fingerprint, and the test splits that were compared with it."""
-    counts: Mapping[str, Any]
-    """`RowCounts.to_dict()`."""
-    history: Sequence[Mapping[str, float]] = ()
-    results: Sequence[Mapping[str, Any]] = ()
-    """`results.json` of each split."""
-
-    @property
-    def title(self) -> str:
-        return f"{self.baseline.title}, from {self.base}"
-
-
-def render(card: Card) -> str:
-    """Markdown with the hub's front matter."""
-    tags = "".join(f"\n- {tag}" for tag in (card.baseline.tag, "web-agents", "mind2web"))
+    `base`: the model that training started from, for people. `recipe`: every value that decides the weights, as
+    resolved. `data`: name, split and fingerprint of the data, and the test splits that were compared with it.
+    `machine`: devices and versions.
+    """
+    tags = "".join(f"\n- {tag}" for tag in (baseline.tag, "web-agents", "mind2web"))
     parts = [
         f"---\nlibrary_name: transformers\ntags:{tags}\n---",
-        f"# {cell(card.title)}",
-        f"Fine-tuned from {cell(card.base)} to {card.baseline.learns}, by seeact-offline.",
-        *([f"```\n{card.command.replace('```', '')}\n```"] if card.command else []),
-        *card.baseline.remarks,
-        *([SAMPLE] if card.data["dataset"] == "sample" else []),
+        f"# {cell(f'{baseline.title}, from {base}')}",
+        f"Fine-tuned from {cell(base)} to {baseline.learns}, by seeact-offline.",
+        *([f"```\n{asked.command.replace('```', '')}\n```"] if asked.command else []),
+        *baseline.remarks,
+        *([SAMPLE] if data["dataset"] == "sample" else []),
         "## Recipe",
-        _named(card.recipe),
+        _named(recipe),
         "## Data",
-        _named({**card.data, **_counted(card.counts)}),
-        *_held_out(card.history),
-        *(["## Test splits", table(RESULTS, [*map(_test_row, card.results)]), AVERAGES] if card.results else []),
+        _named({**data, **_counted(tuned.made)}),
+        *_held_out(tuned.history),
+        *(["## Test splits", table(RESULTS, [*map(_test_row, tuned.results)]), AVERAGES] if tuned.results else []),
         "## Machine",
-        _named(card.machine),
+        _named(machine),
         "## Limits",
-        f"{card.baseline.limits} Pages are English, and none of"
+        f"{baseline.limits} Pages are English, and none of"
         " the test tasks was trained on, as far as the splits named above were compared. It has learnt the wording of"
         " the prompts it was trained with, and no other.",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _counted(counts: Mapping[str, Any]) -> dict[str, Any]:
+def _counted(counts: RowCounts) -> dict[str, Any]:
     return {
-        "steps trained on": counts["steps"],
-        "steps held out": counts["held_out_steps"],
-        "questions, all epochs": counts["questions"],
-        **{f"steps left out: {name}": number for name, number in counts["left_out"].items()},
-        **{CUTS[name]: number for name, number in counts["cuts"].items()},
+        "steps trained on": counts.steps,
+        "steps held out": counts.held_out_steps,
+        "questions, all epochs": counts.questions,
+        **{f"steps left out: {name}": number for name, number in sorted(counts.left_out.items())},
+        **{meaning: counts.cuts[name] for name, meaning in CUTS.items()},
     }
 
 

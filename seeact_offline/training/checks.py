@@ -9,7 +9,7 @@ from dataclasses import MISSING, fields
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 from seeact_offline.dataset import TEST_SPLITS, Split, open_split
 from seeact_offline.dataset.split import SPLITS, split_of_file
@@ -138,11 +138,6 @@ def _check_optimizer(name: str) -> None:
 # --- data ---
 
 
-class _Names(NamedTuple):
-    tasks: frozenset[str]
-    websites: frozenset[str]
-
-
 def check_separate(train: Split, tests: Any | None = None) -> tuple[str, ...]:
     """The names of the test splits that were compared.
 
@@ -151,7 +146,7 @@ def check_separate(train: Split, tests: Any | None = None) -> tuple[str, ...]:
     """
     if train.name != "train":
         raise InputError("split", "train, as the others are for tests", train.name)
-    seen, compared = _seen(train), []
+    (trained, trained_websites), compared = _tasks_and_websites(train), []
     # a file or a table, which is taken as the split asked for, has any split's name
     is_path = isinstance(train.dataset, (str, os.PathLike))
     is_single = Path(train.dataset).is_file() if is_path else not isinstance(train.dataset, Mapping)
@@ -164,7 +159,13 @@ def check_separate(train: Split, tests: Any | None = None) -> tuple[str, ...]:
             if error.argument == "split" or not (isinstance(data, (str, os.PathLike)) and Path(data).exists()):
                 continue
             raise (error if tests is None else error.renamed("test_data")) from None
-        _refuse_shared(seen, name, _seen(test))
+        tasks, websites = _tasks_and_websites(test)
+        if shared := sorted(trained & tasks):
+            got = f"{len(shared)} tasks of {name}, {shared[0]} first"
+            raise InputError("dataset", "training data without test tasks", got)
+        if name in NEW_WEBSITES and (shared := sorted(trained_websites & websites)):
+            got = f"{', '.join(shared[:3])}, which it shares with {name}"
+            raise InputError("dataset", f"training data without the websites of {name}", got)
         compared.append(name)
     if is_single and (named := _named_test(train.dataset)) is not None:
         raise InputError("dataset", "training data without test tasks", named)
@@ -182,22 +183,9 @@ def _named_test(dataset: Any) -> str | None:
     return None if split is None else f"a table of {split}"
 
 
-def _refuse_shared(train: _Names, name: str, test: _Names) -> None:
-    tasks = sorted(train.tasks & test.tasks)
-    if tasks:
-        got = f"{len(tasks)} tasks of {name}, {tasks[0]} first"
-        raise InputError("dataset", "training data without test tasks", got)
-    websites = sorted(train.websites & test.websites)
-    if websites and name in NEW_WEBSITES:
-        got = f"{', '.join(websites[:3])}, which it shares with {name}"
-        raise InputError("dataset", f"training data without the websites of {name}", got)
-
-
-def _seen(split: Split) -> _Names:
+def _tasks_and_websites(split: Split) -> tuple[frozenset[str], frozenset[str]]:
     """The tasks of a split and their websites. Reads no page and no picture."""
-    tasks, websites = frozenset(split.tasks), set()
-    for source in split.sources:
-        for row in source.light(("annotation_id", "website")):
-            if row.get("annotation_id") in tasks and row.get("website"):
-                websites.add(str(row.get("website")))
-    return _Names(tasks, frozenset(websites))
+    tasks = frozenset(split.tasks)
+    rows = (row for source in split.sources for row in source.light(("annotation_id", "website")))
+    websites = (row.get("website") for row in rows if row.get("annotation_id") in tasks)
+    return tasks, frozenset(str(website) for website in websites if website)

@@ -39,13 +39,13 @@ from seeact_offline.scoring.report import counted
 from seeact_offline.tables.table_input import RECORD
 from seeact_offline.training.attempts import (
     AskedRun,
+    Attempt,
     DialogueFile,
     Exploration,
-    Thoughts,
     differences,
     exploration_figures,
-    explore,
     split_figures,
+    tasks_of_hard_websites,
     write_control,
     write_run_dialogues,
 )
@@ -58,7 +58,7 @@ from seeact_offline.training.trainer import last_checkpoint
 from seeact_offline.training.tuning import fine_tune
 from seeact_offline.training.vlm import open_vlm
 from seeact_offline.training.web_agent_tuning import ASKED, BASELINE, check_train_steps
-from seeact_offline.trajectories.dialogue_files import GOLD
+from seeact_offline.trajectories.dialogue_files import GOLD, NONE
 from seeact_offline.trajectories.judge_runs import judge
 from seeact_offline.web_agents.web_loop import read_thoughts
 
@@ -368,11 +368,10 @@ class _Improving:
     def gold(self) -> DialogueFile:
         """The recorded actions, as far as the agent can see them."""
         config = self.config.asking(ORACLE, out=self._folder(0) / "gold")
-        asked, thoughts = AskedRun(evaluate(config, watch=self.watch)), None
-        if self.config.thoughts is not None:
-            of = str(read_manifest(self.config.thoughts).settings["model"])
-            thoughts = Thoughts(of, read_thoughts(self.config.thoughts))
-        gold = self._written(0, "gold.jsonl", dict.fromkeys(asked.right, asked), GOLD, thoughts)
+        asked, thoughts = AskedRun(evaluate(config, watch=self.watch)), {}
+        if (run := self.config.thoughts) is not None:
+            thoughts = {"thoughts": read_thoughts(run), "thoughts_of": _model_of(run)}
+        gold = self._written(0, "gold.jsonl", dict.fromkeys(asked.right, asked), GOLD, **thoughts)
         lost = Counter(row.outcome for rows in asked.tasks.values() for row in rows if row.key not in asked.right)
         return replace(gold, left_out={**gold.left_out, **lost})
 
@@ -383,46 +382,46 @@ class _Improving:
             return self.gold
         asked = AskedRun(load_run(self.config.imitate))
         keys = [row.key for task in asked.acted & frozenset(self.split.tasks) for row in asked.tasks[task]]
-        of = str(read_manifest(self.config.imitate).settings["model"])
-        return self._written(0, "imitation.jsonl", dict.fromkeys(keys, asked), of)
+        return self._written(0, "imitation.jsonl", dict.fromkeys(keys, asked), _model_of(self.config.imitate))
 
     def _written(
-        self, cycle: int, name: str, runs: Mapping[Any, AskedRun], source: str, thoughts: Thoughts | None = None
+        self, cycle: int, name: str, runs: Mapping[Any, AskedRun], source: str, **thoughts: Any
     ) -> DialogueFile:
         path, asking = self._folder(cycle) / "data" / name, self.config.asking(ORACLE)
-        return write_run_dialogues(path, self.split, runs, asking, cycle, source, thoughts)
+        return write_run_dialogues(path, self.split, runs, asking, cycle, source, **thoughts)
 
     def _explored(self, cycle: int, model: Any) -> Exploration:
-        config, folder = self.config, self._folder(cycle)
+        """Attempts each task until an attempt is accepted, at most `attempts` times; where it is guided, as many times
+        more at the tasks of websites of which less than HARD_BELOW are solved by then."""
+        most, attempts, left = self.config.attempts, list[Attempt](), frozenset(self.split.tasks)
+        for number in range(1, (2 if self.config.guided else 1) * most + 1):
+            if number == most + 1:
+                left &= tasks_of_hard_websites(attempts)
+            if not left:
+                break
+            decided = self._folder(cycle) / "accepted" / f"{number}.json"
+            asked = AskedRun(self._attempt(cycle, number, model, left, decided.exists()))
+            if not decided.exists():
+                accepted = asked.solved if self.config.judge is None else self._judged(cycle, number, asked)
+                decided.parent.mkdir(parents=True, exist_ok=True)
+                replace_text(decided, json.dumps(sorted(accepted)) + "\n")
+            attempts.append(Attempt(number, asked, left & frozenset(json.loads(decided.read_text("utf-8")))))
+            left -= attempts[-1].accepted
+        return Exploration(most, tuple(attempts))
 
-        def decided(number: int) -> Path:
-            return folder / "accepted" / f"{number}.json"
-
-        def ask(number: int, tasks: Collection[str]) -> Run:
-            out = folder / "attempts" / str(number)
-            if decided(number).exists():
-                # later attempts were at the tasks that this one left over: steps that failed to run are not asked again
-                return load_run(out)
-            self._note(cycle, f"attempt {number} at {counted(len(tasks), 'task')}")
-            # each attempt draws anew
-            seed = config.recipe.seed + 10_000 * cycle + number
-            more = {"tasks": tasks, "limit": None, "seed": seed, "temperature": config.temperature}
-            run = evaluate(config.asking(model, out=out, **more), watch=self.watch)
-            if run.n_failed:
-                self._note(
-                    cycle, f"{counted(run.n_failed, 'step')} failed to run in attempt {number} and count as wrong"
-                )
-            return run
-
-        def accept(number: int, asked: AskedRun) -> Collection[str]:
-            file = decided(number)
-            if not file.exists():
-                accepted = asked.solved if config.judge is None else self._judged(cycle, number, asked)
-                file.parent.mkdir(parents=True, exist_ok=True)
-                replace_text(file, json.dumps(sorted(accepted)) + "\n")
-            return frozenset(json.loads(file.read_text("utf-8")))
-
-        return explore(self.split.tasks, config.attempts, ask, accept, config.guided)
+    def _attempt(self, cycle: int, number: int, model: Any, tasks: frozenset[str], is_decided: bool) -> Run:
+        config, out = self.config, self._folder(cycle) / "attempts" / str(number)
+        if is_decided:
+            # later attempts were at the tasks that this one left over: steps that failed to run are not asked again
+            return load_run(out)
+        self._note(cycle, f"attempt {number} at {counted(len(tasks), 'task')}")
+        # each attempt draws anew
+        seed = config.recipe.seed + 10_000 * cycle + number
+        more = {"tasks": tasks, "limit": None, "seed": seed, "temperature": config.temperature}
+        run = evaluate(config.asking(model, out=out, **more), watch=self.watch)
+        if run.n_failed:
+            self._note(cycle, f"{counted(run.n_failed, 'step')} failed to run in attempt {number} and count as wrong")
+        return run
 
     def _judged(self, cycle: int, number: int, asked: AskedRun) -> Collection[str]:
         out, most = self._folder(cycle) / "judged" / str(number), self.config.max_cost
@@ -520,10 +519,8 @@ class _Improving:
             "attempts": config.attempts,
             "guided": config.guided,
             "imitation": {
-                "source": GOLD if config.imitate is None else str(read_manifest(config.imitate).settings["model"]),
-                "thoughts": "none"
-                if config.thoughts is None
-                else str(read_manifest(config.thoughts).settings["model"]),
+                "source": GOLD if config.imitate is None else _model_of(config.imitate),
+                "thoughts": NONE if config.thoughts is None else _model_of(config.thoughts),
                 **asdict(self.imitation.counts),
                 "left_out": dict(sorted(self.imitation.left_out.items())),
             },
@@ -536,6 +533,10 @@ class _Improving:
         folder.write(REPORT, printable(improvement_report(results)))
         picture = improvement_png(results)
         write_whole(self.out / FIGURE, lambda draft: draft.write_bytes(picture))
+
+
+def _model_of(run: Path) -> str:
+    return str(read_manifest(run).settings["model"])
 
 
 def _extent(dialogues: DialogueFile) -> str:

@@ -24,18 +24,15 @@ from seeact_offline.training.mindact_rows import (
     evaluation_fields,
     open_multichoice,
 )
-from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.recipe import NEW_TOKENS
-from seeact_offline.training.trainer import arguments, lora_config, report_progress
+from seeact_offline.training.trainer import arguments, lora_config
 from seeact_offline.training.training_rows import HELD_OUT, EpochRows, LengthGroupedOrder
 
 IGNORED = -100
 """The label of tokens outside an answer."""
 
 
-def seq2seq_trainer(
-    model: Any, processor: Any, collator: Any, table: Any, asked: FineTuning, progress: TrainingProgress
-) -> Any:
+def seq2seq_trainer(model: Any, processor: Any, collator: Any, table: Any, asked: FineTuning) -> Any:
     """A Trainer for text-to-text models: each epoch has its own rows of the table,
     and those held out are answered meanwhile.
 
@@ -90,7 +87,7 @@ def seq2seq_trainer(
     )
     # so that it counts a step's tokens for `compute_loss`
     trainer.model_accepts_loss_kwargs = True
-    return report_progress(trainer, progress)
+    return trainer
 
 
 def answer_metrics(tokenizer: Any) -> Callable[[Any], dict[str, float]]:
@@ -148,7 +145,7 @@ class FlanT5Tuning:
     def maker(self, held_out: frozenset[str], watch: Watch) -> MultiChoice:
         return dataclasses.replace(self._questions, held_out=held_out, tokenizer=self._tokenizer)
 
-    def trainer(self, maker: MultiChoice, table: Any, progress: TrainingProgress) -> Any:
+    def trainer(self, maker: MultiChoice, table: Any) -> Any:
         """Raises InputError for a checkpoint without all its weights."""
         from transformers import DataCollatorForSeq2Seq
 
@@ -157,7 +154,7 @@ class FlanT5Tuning:
             got = f"{len(maker.tokenizer)} tokens for a model of {model.config.vocab_size}"
             raise InputError("base", "a tokenizer that belongs to the model", got)
         collator = DataCollatorForSeq2Seq(maker.tokenizer, model, pad_to_multiple_of=8)
-        return seq2seq_trainer(model, maker.tokenizer, collator, table, self._asked, progress)
+        return seq2seq_trainer(model, maker.tokenizer, collator, table, self._asked)
 
 
 def load_t5(asked: FineTuning) -> Any:

@@ -101,29 +101,22 @@ def _steps(cycles: list[Mapping[str, Any]], most: int) -> Table:
 
 def _tests(cycles: list[Mapping[str, Any]]) -> Table:
     rows = [
-        [split, str(cycle["cycle"]), _taught(cycle["cycle"], who), *(_figure(figures[who][name]) for name in METRICS)]
+        [split, str(cycle["cycle"]), taught, *(_figure(figures[who][name]) for name in METRICS)]
         for split, cycle, figures in _by_split(cycles)
-        for who in ("model", "control")
+        for who, taught in (("model", "attempts" if cycle["cycle"] else "imitation"), ("control", "control"))
         if who in figures
     ]
     header = ["Split", "After cycle", "Trained on", *METRICS.values()]
     return Table(title="Test splits", header=header, rows=rows, notes=[OF_CONTROL])
 
 
-def _taught(cycle: int, who: str) -> str:
-    return "control" if who == "control" else "attempts" if cycle else "imitation"
-
-
 def _differences(cycles: list[Mapping[str, Any]]) -> Table:
-    rows = [
-        [
-            split,
-            f"cycle {cycle['cycle']} - {_baseline(cycle['cycle'], other)}",
-            *(_difference(gaps.get(name)) for name in METRICS),
-        ]
-        for split, cycle, figures in _by_split(cycles)
-        for other, gaps in figures["minus"].items()
-    ]
+    rows = []
+    for split, cycle, figures in _by_split(cycles):
+        number = cycle["cycle"]
+        for other, gaps in figures["minus"].items():
+            baseline = f"cycle {number - 1}" if other == "previous" else other
+            rows.append([split, f"cycle {number} - {baseline}", *(_difference(gaps.get(name)) for name in METRICS)])
     note = "Points, with 95 % interval and p by sign flips over tasks (Holm's adjustment for two comparisons)."
     header = ["Split", "Difference", *METRICS.values()]
     return Table(
@@ -132,10 +125,6 @@ def _differences(cycles: list[Mapping[str, Any]]) -> Table:
         rows=rows,
         notes=[note],
     )
-
-
-def _baseline(cycle: int, name: str) -> str:
-    return f"cycle {cycle - 1}" if name == "previous" else name
 
 
 def _by_split(cycles: list[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:

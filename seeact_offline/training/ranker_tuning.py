@@ -11,14 +11,14 @@ import json
 import random
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import MISSING, asdict, dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -44,22 +44,20 @@ from seeact_offline.records import DatasetError, InputError, RowError, Step
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted
 from seeact_offline.training.checks import check_gpu, check_installed, n_processes
-from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.trainer import (
     CHECKPOINTS,
     DATA,
-    check_loss,
     check_out,
+    checked_log,
     claim_out,
     is_main_process,
     last_checkpoint,
-    mark_best,
     prepare_torch,
     prepared_once,
+    reporting,
     room_to_write,
     save_once,
     shared_arguments,
-    stop_without_loss,
 )
 from seeact_offline.training.training_rows import RowCounts, StepRows, left_out, open_rows, parts_of, prepare, prepared
 
@@ -191,14 +189,6 @@ class PairGroup:
         return replace(self, negatives=negatives) if negatives else None
 
 
-class Groups(Protocol):
-    """A sequence of groups, which may be read one at a time."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, place: int, /) -> PairGroup: ...
-
-
 class Pair(NamedTuple):
     """One training example."""
 
@@ -212,7 +202,7 @@ class EpochPairs:
     """A map-style data set whose pairs are drawn anew each epoch, only from the seed,
     the epoch and the group's position."""
 
-    def __init__(self, groups: Groups, negatives: int, seed: int, distinct: bool = False) -> None:
+    def __init__(self, groups: Sequence[PairGroup], negatives: int, seed: int, distinct: bool = False) -> None:
         """`negatives`: how many are drawn per group and epoch. `distinct`: none twice;
         a group with fewer gives all of them."""
         self._groups, self._negatives, self._seed, self._distinct = groups, negatives, seed, distinct
@@ -225,8 +215,8 @@ class EpochPairs:
             self._epoch = epoch
             self._pairs = [
                 pair
-                for place in range(len(self._groups))
-                for pair in self._draw(self._groups[place], random.Random(f"{self._seed}/{epoch}/{place}"))
+                for place, group in enumerate(self._groups)
+                for pair in self._draw(group, random.Random(f"{self._seed}/{epoch}/{place}"))
             ]
 
     def __len__(self) -> int:
@@ -281,7 +271,7 @@ class GroupTexts:
                 yield StepRows(RowCounts(steps=1), pa.record_batch(columns, schema=self.schema))
 
 
-class StoredGroups:
+class StoredGroups(Sequence[PairGroup]):
     """The groups of a prepared folder in the split's order, read one at a time from files that are memory-mapped."""
 
     def __init__(self, folder: Path, split: Split) -> None:
@@ -293,7 +283,7 @@ class StoredGroups:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __getitem__(self, place: int) -> PairGroup:
+    def __getitem__(self, place: Any) -> Any:
         row = self._rows[place]
         return PairGroup(row["query"], tuple(row["positives"]), tuple(row["negatives"]))
 
@@ -380,7 +370,7 @@ def _small_base(asked: RankerTraining, identity: Mapping[str, Any], groups: Stor
 
     def make() -> tuple[Any, Any]:
         watch.note("training a tokenizer on the texts")
-        texts = (text for place in range(len(groups)) for text in (groups[place].query, *groups[place].texts))
+        texts = (text for group in groups for text in (group.query, *group.texts))
         tokenizer = train_tokenizer(texts, shape.vocab_size, shape.max_tokens)
         return build_small(shape, tokenizer), tokenizer
 
@@ -418,7 +408,7 @@ def _read_trial(asked: RankerTraining, watch: Watch) -> list[TrialGroup]:
 
 
 def train(
-    groups: Groups, out: Path, settings: TrainingSettings, *, base: Path, watch: Watch, checkpoint: Path | None = None,
+    groups: Sequence[PairGroup], out: Path, settings: TrainingSettings, *, base: Path, watch: Watch, checkpoint: Path | None = None,
     trial: Sequence[TrialGroup] = (),
 ) -> TrainingResult:  # fmt: skip
     """Trains a checkpoint with one logit into the folder `out`, with its tokenizer, and `pair_order` in its config.
@@ -427,6 +417,8 @@ def train(
     one of an earlier call, in `out`, that the training continues from. `trial`: groups that are not trained on, whose
     recall is told after each epoch. Raises RankerError, and Diverged, which leaves the checkpoints.
     """
+    import transformers
+
     started = time.monotonic()
     if checkpoint is not None:
         # as if the earlier call had never ended
@@ -442,15 +434,29 @@ def train(
         max_tokens=settings.max_tokens, query_first=settings.pair_order == "query-text",
     )  # fmt: skip
 
-    def report() -> None:
-        if trial:
-            watch.note(report_trial(score, trial))
+    class EachEpoch(transformers.TrainerCallback):  # type: ignore[misc]
+        def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            watch.note(f"training: {counted(state.max_steps - state.global_step, 'step')} of the optimizer")
 
-    with TrainingProgress(watch) as progress:
-        trainer.add_callback(_make_callback(pairs, watch, progress, report, partial(_note_seconds, out, started)))
+        def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            pairs.set_epoch(round(state.epoch or 0))
+
+        def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            if trial and state.is_world_process_zero:
+                watch.note(report_trial(score, trial))
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+            numbers = [f"{name} {value:.4g}" for name, value in logs.items() if isinstance(value, int | float)]
+            watch.note(", ".join(numbers))
+
+        def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            if state.is_world_process_zero:
+                (out / CHECKPOINTS / SECONDS).write_text(f"{time.monotonic() - started:.1f}\n", "utf-8")
+
+    trainer.add_callback(EachEpoch())
+    with reporting(trainer, watch):
         trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
-    history = tuple(dict(entry) for entry in trainer.state.log_history)
-    check_loss(history, trainer.state.best_model_checkpoint)
+    history = checked_log(trainer)
     result = TrainingResult(out, history, time.monotonic() - started, len(groups))
     if is_main_process():
         trainer.model.save_pretrained(out)
@@ -501,52 +507,7 @@ def _make_trainer(model: Any, tokenizer: Any, pairs: EpochPairs, settings: Train
     )
     together = settings.batch if cuda else PADDED_TOGETHER
     collator = partial(collate, tokenizer=tokenizer, settings=settings, together=together)
-    trainer = PairTrainer(model=model, args=arguments, train_dataset=pairs, data_collator=collator)
-    trainer.remove_callback(transformers.PrinterCallback)
-    return trainer
-
-
-def _note_seconds(out: Path, started: float) -> None:
-    (out / CHECKPOINTS / SECONDS).write_text(f"{time.monotonic() - started:.1f}\n", "utf-8")
-
-
-def _make_callback(
-    pairs: EpochPairs,
-    watch: Watch,
-    progress: TrainingProgress,
-    report: Callable[[], None],
-    note_seconds: Callable[[], None],
-) -> Any:
-    """A callback of the Trainer that draws each epoch's pairs, and reports. `report`: called after each epoch.
-    `note_seconds`: with each checkpoint. Both by the main process alone."""
-    import transformers
-
-    class Callback(transformers.TrainerCallback):  # type: ignore[misc]
-        def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            watch.note(f"training: {counted(state.max_steps - state.global_step, 'step')} of the optimizer")
-            progress.begin(state.max_steps, state.global_step)
-
-        def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            pairs.set_epoch(round(state.epoch or 0))
-
-        def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            progress.advance()
-
-        def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            if state.is_world_process_zero:
-                report()
-
-        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
-            stop_without_loss(control, logs)
-            numbers = [f"{name} {value:.4g}" for name, value in logs.items() if isinstance(value, int | float)]
-            watch.note(", ".join(numbers))
-
-        def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            mark_best(args, state)
-            if state.is_world_process_zero:
-                note_seconds()
-
-    return Callback()
+    return PairTrainer(model=model, args=arguments, train_dataset=pairs, data_collator=collator)
 
 
 def collate(pairs: Sequence[Pair], tokenizer: Any, settings: TrainingSettings, together: int) -> dict[str, Any]:

@@ -6,7 +6,6 @@ Source: Mind2Web (arXiv 2306.06070) and its released code, commit 1b7c323.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -192,12 +191,6 @@ class Running:
         (), "tensorboard, wandb, mlflow, trackio", group=MACHINE, read=names, metavar="NAME[,NAME]"
     )
     # fmt: on
-
-    def workers_of(self, has_gpu: bool) -> int:
-        """Processes that load batches."""
-        if self.loader_workers is not None:
-            return self.loader_workers
-        return min(4, (os.cpu_count() or 1) // 2) if has_gpu else 0
 
     def each(self, batch: int, devices: int, most: int | None = None) -> int:
         """Questions at once on each of `devices`; unless it is given, at most `most`. Raises InputError."""

@@ -12,11 +12,12 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any, TypeVar
 from zipfile import is_zipfile
 
@@ -24,15 +25,16 @@ import numpy as np
 from filelock import FileLock
 from safetensors import SafetensorError, safe_open
 
+from seeact_offline.files.markdown import percent
 from seeact_offline.files.whole import replace_text
 from seeact_offline.models.hf_folder import PICTURES, PROCESSOR, has_safetensors, holds_weights, settings_files
 from seeact_offline.models.hf_loading import quiet
 from seeact_offline.ranking.stage import JOURNAL
 from seeact_offline.records import Diverged, InputError
 from seeact_offline.runs.folder import check_no_run
+from seeact_offline.runs.watch import RankListener, Watch
 from seeact_offline.training.baseline import FineTuning, TrainedSettings
 from seeact_offline.training.checks import n_processes
-from seeact_offline.training.progress import TrainingProgress
 
 T = TypeVar("T")
 CHECKPOINTS = "checkpoints"
@@ -50,8 +52,15 @@ UNWRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Errors of a disk that is full, or of a limit to its use."""
 LORA_DROPOUT = 0.05
 CONFIG, GENERATION, TEMPLATE = "config.json", "generation_config.json", "chat_template.jinja"
-# the best one (`mark_best`), and the last one, from which a killed training resumes
+# the best one, and the last one, from which a killed training resumes
 KEPT_CHECKPOINTS = 2
+FIGURES: Mapping[str, Callable[[float], str]] = {
+    "loss": lambda value: f"loss {value:.3g}",
+    "eval_loss": lambda value: f"held-out loss {value:.3g}",
+    "eval_letter_accuracy": lambda value: f"held out: right option {percent(value)} %",
+    "eval_answer_accuracy": lambda value: f"right answer {percent(value)} %",
+}
+"""Entries of a fine-tuning's log that are shown with each step, and in which words."""
 
 
 # --- before ---
@@ -73,7 +82,7 @@ def check_out(out: Path, identity: Mapping[str, Any], resume: bool, is_whole: bo
         if resume:
             problem = f"{out / CHECKPOINTS} holds no checkpoint to `resume`; the same command without it begins anew"
     else:
-        ours, theirs = json.loads(json.dumps(identity)), _claimed(out)
+        ours, theirs = json.loads(json.dumps(identity)), json.loads((out / IDENTITY).read_text("utf-8"))
         names = {*ours, *theirs} if is_whole else ours
         differing = next((name for name in sorted(names) if ours.get(name) != theirs.get(name)), None)
         if differing is not None:
@@ -90,22 +99,13 @@ def check_out(out: Path, identity: Mapping[str, Any], resume: bool, is_whole: bo
 
 def claim_out(out: Path, identity: Mapping[str, Any]) -> None:
     """Marks the folder as that of this training; what another one without a checkpoint had ranked for itself goes."""
-    file = out / IDENTITY
-    if file.exists() and _claimed(out) != json.loads(json.dumps(identity)):
+    file, text = out / IDENTITY, json.dumps(identity, indent=2) + "\n"
+    if file.exists() and file.read_text("utf-8") != text:
         # they are reused without asking what made them
         for name in (RANKS, f"{RANKS}{JOURNAL}"):
             (out / name).unlink(missing_ok=True)
     file.parent.mkdir(parents=True, exist_ok=True)
-    replace_text(file, json.dumps(identity, indent=2) + "\n")
-
-
-def _claimed(out: Path) -> dict[str, Any]:
-    """The identity of the training whose folder it is; empty where the file was cut short."""
-    try:
-        identity = json.loads((out / IDENTITY).read_text("utf-8"))
-    except ValueError:
-        return {}
-    return identity if isinstance(identity, dict) else {}
+    replace_text(file, text)
 
 
 def last_checkpoint(out: Path) -> Path | None:
@@ -229,8 +229,7 @@ def train(
     """
     checkpoint = last_checkpoint(out) if resume else None
     trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
-    history = tuple(dict(entry) for entry in trainer.state.log_history)
-    check_loss(history, trainer.state.best_model_checkpoint)
+    history = checked_log(trainer)
     weights = None
     if trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled:
         # all processes send their shares; the first holds the whole, on the CPU
@@ -244,13 +243,14 @@ def train(
     return history
 
 
-def check_loss(history: Sequence[Mapping[str, float]], best: str | None) -> None:
-    """Raises Diverged by the Trainer's log. `best`: the checkpoint with the lowest loss, if there is one."""
+def checked_log(trainer: Any) -> tuple[Mapping[str, float], ...]:
+    """The log of a training that has ended. Raises Diverged, naming the checkpoint with the lowest loss."""
+    history, best = tuple(dict(entry) for entry in trainer.state.log_history), trainer.state.best_model_checkpoint
     losses = [entry["loss"] for entry in history if "loss" in entry]
     end = float(np.mean(losses[-max(1, len(losses) // 10) :])) if losses else 0.0
     # single batches vary
     if np.isfinite(end) and (len(losses) < 2 or end <= 1.25 * losses[0] + 0.1):
-        return
+        return history
     what = (
         f"ended at {end:.3g}, far above the {losses[0]:.3g} of its first step" if np.isfinite(end) else "is no number"
     )
@@ -343,22 +343,21 @@ def train_what_fits(attempt: Callable[[int | None], T], asked: FineTuning) -> T:
     Raises InputError if one question does not fit.
     """
     import torch
-    from accelerate.utils.memory import find_executable_batch_size
+    from accelerate.utils.memory import should_reduce_batch_size
 
     recipe, running = asked.resolved_recipe, asked.running
     if running.per_device is not None or n_processes() > 1:
         return attempt(running.per_device)
     most = running.each(recipe.batch, 1, None if torch.cuda.is_available() else ON_CPU)
-    fitting = iter([size for size in range(most - 1, 0, -1) if recipe.batch % size == 0])
-
-    def smaller() -> int:
-        for size in fitting:
-            return size
-        wanted = "a device with memory for one question; gradient_checkpointing or lora need less"
-        raise InputError("per_device", wanted, "too little memory")
-
-    result: T = find_executable_batch_size(attempt, starting_batch_size=most, reduce_batch_size_fn=smaller)()
-    return result
+    for size in (size for size in range(most, 0, -1) if recipe.batch % size == 0):
+        release_memory()
+        try:
+            return attempt(size)
+        except RuntimeError as error:
+            if not should_reduce_batch_size(error):
+                raise
+    wanted = "a device with memory for one question; gradient_checkpointing or lora need less"
+    raise InputError("per_device", wanted, "too little memory")
 
 
 def lora_config(rank: int, task: str, **more: Any) -> Any:
@@ -368,42 +367,47 @@ def lora_config(rank: int, task: str, **more: Any) -> Any:
     return LoraConfig(task_type=task, r=rank, lora_alpha=2 * rank, lora_dropout=LORA_DROPOUT, **more)
 
 
-def report_progress(trainer: Any, progress: TrainingProgress) -> Any:
-    """Makes the trainer report its steps and logs to `progress` instead of printing them."""
+@contextmanager
+def reporting(
+    trainer: Any, watch: Watch, figures: Mapping[str, Callable[[float], str]] = MappingProxyType({})
+) -> Iterator[None]:
+    """Reports the trainer's steps to `watch` instead of printing them, keeps its best checkpoint, and ends a training
+    without a loss. `figures`: entries of its log that are shown with each step, and in which words."""
     import transformers
 
-    class Tells(transformers.TrainerCallback):  # type: ignore[misc]
+    shown: dict[str, str] = {}
+
+    class Reports(transformers.TrainerCallback):  # type: ignore[misc]
+        listener: RankListener | None = None
+
         def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            progress.begin(state.max_steps, state.global_step)
+            self.listener = stack.enter_context(watch.counting(state.max_steps, "training", "optimizer steps"))
+            # of an earlier training that is resumed
+            for _ in range(state.global_step):
+                self.listener.advance("", resumed=True)
 
         def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            progress.advance()
+            assert self.listener is not None
+            self.listener.advance("  ".join(shown.values()))
             # short trainings, too, log a loss, and all log their last
-            control.should_log |= state.global_step >= state.max_steps
+            control.should_log |= args.logging_strategy == "steps" and state.global_step >= state.max_steps
 
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
-            progress.log(logs)
-            stop_without_loss(control, logs)
+            shown.update((name, figures[name](logs[name])) for name in figures if name in logs)
+            # a loss that is no number stays none
+            control.should_training_stop |= not math.isfinite(logs.get("loss", 0.0))
 
         def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            mark_best(args, state)
+            # the checkpoint outlives those after it if its loss is the lowest
+            losses = [entry["loss"] for entry in state.log_history if "loss" in entry]
+            if losses and (state.best_metric is None or losses[-1] < state.best_metric):
+                state.best_metric = losses[-1]
+                state.best_model_checkpoint = str(Path(args.output_dir) / f"checkpoint-{state.global_step}")
 
     trainer.remove_callback(transformers.PrinterCallback)
-    trainer.add_callback(Tells())
-    return trainer
-
-
-def stop_without_loss(control: Any, logs: Mapping[str, float]) -> None:
-    """Ends a training whose loss is no number, and stays none."""
-    control.should_training_stop |= not math.isfinite(logs.get("loss", 0.0))
-
-
-def mark_best(args: Any, state: Any) -> None:
-    """Lets the checkpoint just saved outlive those after it if its loss is the lowest."""
-    losses = [entry["loss"] for entry in state.log_history if "loss" in entry]
-    if losses and (state.best_metric is None or losses[-1] < state.best_metric):
-        state.best_metric = losses[-1]
-        state.best_model_checkpoint = str(Path(args.output_dir) / f"checkpoint-{state.global_step}")
+    trainer.add_callback(Reports())
+    with ExitStack() as stack:
+        yield
 
 
 def shared_arguments(out: Path, recipe: Any, cuda: bool) -> dict[str, Any]:
@@ -433,6 +437,7 @@ def arguments(kind: Any, asked: FineTuning, evaluates: bool, **more: Any) -> Any
     recipe, running = asked.resolved_recipe, asked.running
     cuda = torch.cuda.is_available()
     share = recipe.batch, n_processes(), None if cuda else ON_CPU
+    workers = min(4, (os.cpu_count() or 1) // 2) if cuda else 0
     # newer versions of transformers have another name for it
     names = {field.name for field in fields(kind)}
     recompute = "activation_checkpointing" if "activation_checkpointing" in names else "gradient_checkpointing"
@@ -450,7 +455,7 @@ def arguments(kind: Any, asked: FineTuning, evaluates: bool, **more: Any) -> Any
         bf16=running.bf16 if running.bf16 is not None else cuda and torch.cuda.is_bf16_supported(),
         data_seed=recipe.seed,
         tf32=(cuda and torch.cuda.get_device_capability() >= (8, 0)) or None,
-        dataloader_num_workers=running.workers_of(cuda),
+        dataloader_num_workers=workers if running.loader_workers is None else running.loader_workers,
         save_total_limit=KEPT_CHECKPOINTS,
         eval_strategy=when["save_strategy"] if evaluates else "no",
         logging_strategy="steps",

@@ -15,7 +15,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from seeact_offline.dataset import Shard, Split
+from seeact_offline.dataset.rows import StoredScreenshot
 from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.grounding import MAX_SIDE
 from seeact_offline.pages.screenshots import PagePicture, group_crop
@@ -70,13 +71,7 @@ class RowCounts:
     """Questions that were cut, by the names of CUTS."""
 
     def __add__(self, other: RowCounts) -> RowCounts:
-        return RowCounts(
-            self.steps + other.steps,
-            self.held_out_steps + other.held_out_steps,
-            self.questions + other.questions,
-            self.left_out + other.left_out,
-            self.cuts + other.cuts,
-        )
+        return RowCounts(*(getattr(self, count.name) + getattr(other, count.name) for count in fields(self)))
 
     @property
     def reasons(self) -> str:
@@ -185,12 +180,9 @@ def prepare(
 
 def prepared(folder: Path, identity: Mapping[str, Any]) -> RowCounts | None:
     """The counts of what `prepare` wrote into the folder for this identity; None if it did not, or not to the end."""
-    try:
-        ready = json.loads((folder / READY).read_text("utf-8"))
-    except (OSError, ValueError):
+    if not (folder / READY).exists():
         return None
-    if not isinstance(ready, dict) or not {"identity", "made"} <= ready.keys():
-        return None
+    ready = json.loads((folder / READY).read_text("utf-8"))
     return RowCounts.from_dict(ready["made"]) if ready["identity"] == json.loads(json.dumps(identity)) else None
 
 
@@ -322,7 +314,7 @@ class Pictures:
 
     def page(self, key: StepKey) -> PagePicture:
         """The picture of a step's page. Raises KeyError where it was not kept."""
-        return PagePicture(_EncodedPicture(self._table["screenshot"][self._places[str(key)]].as_py()))
+        return PagePicture(StoredScreenshot(self._table["screenshot"][self._places[str(key)]].as_py()))
 
     def group(self, key: StepKey, span: Span) -> Image.Image:
         """The picture of a group, as a model gets it, pixel for pixel. Raises RowError `bad_screenshot`."""
@@ -353,16 +345,6 @@ class Pictures:
 
 open_pictures = cache(Pictures)
 """A process opens a file once, however many parts it makes."""
-
-
-class _EncodedPicture:
-    """One encoded picture."""
-
-    def __init__(self, content: bytes) -> None:
-        self._content = content
-
-    def read(self) -> bytes:
-        return self._content
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ import platform
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from hashlib import sha256
@@ -36,20 +36,21 @@ from seeact_offline.scoring.report import Extent, data_in_words
 from seeact_offline.tables.table_input import EVALUATION, RECORD
 from seeact_offline.training.baseline import PROMPTS, Baseline, FineTuning, OpenBaseline, find_baseline
 from seeact_offline.training.bases import train_tokenizer
-from seeact_offline.training.card import Card, learning_curve_png, render
+from seeact_offline.training.card import learning_curve_png, render
 from seeact_offline.training.checks import check_separate, check_settings
 from seeact_offline.training.mindact_rows import MultiChoice, words_of
-from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.recipe import NEW_TOKENS, SmallBase
 from seeact_offline.training.trainer import (
     CHECKPOINTS,
     DATA,
+    FIGURES,
     check_out,
     claim_out,
     is_main_process,
     prepare_torch,
     prepared_once,
     release_memory,
+    reporting,
     room_to_write,
     save_once,
     train,
@@ -118,13 +119,14 @@ def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult
         if asked.resolved_recipe.quantised:
             recipe = dataclasses.replace(asked.resolved_recipe, quantised=None)
             reload = partial(baseline.load, dataclasses.replace(based, recipe=recipe))
-        with warnings.catch_warnings(), TrainingProgress(watch) as progress:
+        with warnings.catch_warnings():
             # what libraries have to tell each other of names to come
             warnings.filterwarnings("ignore", category=FutureWarning, module=r"(transformers|trl|peft|accelerate)\b")
             # a FLAN-T5's never were, and `save_settings` says so
             warnings.filterwarnings("ignore", "Input and output embeddings are no longer tied", module=r"peft\b")
-            trainer = model.trainer(maker, open_rows(asked.out / DATA), progress)
-            return train(trainer, model.settings, asked.out, resume, reload)
+            trainer = model.trainer(maker, open_rows(asked.out / DATA))
+            with reporting(trainer, watch, FIGURES):
+                return train(trainer, model.settings, asked.out, resume, reload)
 
     with room_to_write(asked.out, CHECKPOINTS):
         history = train_what_fits(attempt, asked)
@@ -233,28 +235,22 @@ def _check_evaluation(asked: FineTuning, how: Mapping[str, Any], compared: Seque
         watch.note(f"{split} is not evaluated: the training data has no such split; name test_data")
     if not is_main_process():
         return
+    # options of `eval` -> their names here
+    names = {"ranker": "eval_ranker", "scores": "eval_scores", "limit": "eval_limit", "split": "evaluate"}
+    if asked.test_data is not None:
+        names["dataset"] = "test_data"
     for split in asked.evaluate:
         if split in compared:
             # the model is not there yet
             config = dataclasses.replace(_evaluation(asked, split, how), model="builtin/oracle")
-            with _named_as_here(asked):
+            try:
                 check_ranking(config)
                 test = selected_split(config)
                 check_pages(config, test)
                 if open_strategy(config).grounding.needs_ranking:
                     ranking_stage(config, config.scores, test, watch)
-
-
-@contextmanager
-def _named_as_here(asked: FineTuning) -> Iterator[None]:
-    """Gives an error of `eval` the names that its options have here."""
-    names = {"ranker": "eval_ranker", "scores": "eval_scores", "limit": "eval_limit", "split": "evaluate"}
-    if asked.test_data is not None:
-        names["dataset"] = "test_data"
-    try:
-        yield
-    except InputError as error:
-        raise error.renamed(names.get(error.argument, error.argument)) from error
+            except InputError as error:
+                raise error.renamed(names.get(error.argument, error.argument)) from error
 
 
 def _questions(
@@ -304,33 +300,27 @@ def _write(
     base = "a small model with random weights"
     if not isinstance(asked.resolved_base, SmallBase):
         base = str(asked.resolved_base)
-    aside = ("baseline", "dataset_fingerprint", "dataset_version", "limit", "scores")
-    card = Card(
-        baseline,
-        base,
-        asked.command,
-        recipe={name: value for name, value in identity.items() if name not in aside},
-        machine=_machine(asked, baseline, tuned),
-        data={
-            "dataset": str(asked.dataset),
-            "split": asked.split,
-            "fingerprint": identity["dataset_fingerprint"],
-            "limit": asked.limit,
-            "prompts": asked.prompts,
-            "score file": identity["scores"],
-            "compared with the tests": ", ".join(compared) or "no, as no test split was found",
-        },
-        counts=tuned.made.to_dict(),
-        history=tuned.history,
-        results=tuned.results,
-    )
-    data = {**card.data, **card.counts}
-    record = {"recipe": identity, "machine": card.machine, "data": data, "history": tuned.history}
+    machine = _machine(asked, baseline, tuned)
+    data = {
+        "dataset": str(asked.dataset),
+        "split": asked.split,
+        "fingerprint": identity["dataset_fingerprint"],
+        "limit": asked.limit,
+        "prompts": asked.prompts,
+        "score file": identity["scores"],
+        "compared with the tests": ", ".join(compared) or "no, as no test split was found",
+    }
+    counts = tuned.made.to_dict()
+    record = {"recipe": identity, "machine": machine, "data": data | counts, "history": tuned.history}
     replace_text(asked.out / RECORD, json.dumps(record, indent=2) + "\n")
     of = data_in_words([Extent(asked.dataset, asked.split, tuned.made.steps, None)])
-    picture = learning_curve_png(tuned.history, f"{card.title}: {asked.resolved_recipe.epochs} epochs\n{of}")
+    picture = learning_curve_png(
+        tuned.history, f"{baseline.title}, from {base}: {asked.resolved_recipe.epochs} epochs\n{of}"
+    )
     write_whole(asked.out / CURVE, lambda draft: draft.write_bytes(picture))
-    replace_text(asked.out / CARD, render(card))
+    of_data = ("baseline", "dataset_fingerprint", "dataset_version", "limit", "scores")
+    recipe = {name: value for name, value in identity.items() if name not in of_data}
+    replace_text(asked.out / CARD, render(asked, baseline, base, tuned, recipe, data, machine))
 
 
 def _machine(asked: FineTuning, baseline: Baseline, tuned: FineTuningResult) -> dict[str, Any]:

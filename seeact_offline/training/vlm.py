@@ -43,9 +43,8 @@ from seeact_offline.runs.watch import Watch
 from seeact_offline.training.baseline import Baseline, FineTuning, TrainedSettings
 from seeact_offline.training.bases import base_folder, build_llava, check_model, load_model, load_part, loading_options
 from seeact_offline.training.mindact_rows import check_letters
-from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.recipe import Recipe
-from seeact_offline.training.trainer import RANKS, arguments, lora_config, report_progress
+from seeact_offline.training.trainer import RANKS, arguments, lora_config
 from seeact_offline.training.training_rows import (
     EPOCH,
     HELD_OUT,
@@ -236,9 +235,9 @@ class VlmTuning:
         pictures = kept_pictures(self._split, self._asked.out, self._asked.processes)
         return ChoiceQuestions(self._config, self._asked.resolved_recipe, self._ranked(watch), pictures, held_out)
 
-    def trainer(self, maker: ChoiceQuestions, table: Any, progress: TrainingProgress) -> Any:
+    def trainer(self, maker: ChoiceQuestions, table: Any) -> Any:
         show = partial(shown_questions, self._template, Pictures(maker.pictures), self._unbounded)
-        return sft_trainer(self._asked, self._processor, table, show, progress)
+        return sft_trainer(self._asked, self._processor, table, show)
 
     @cached_property
     def _ranking(self) -> RankConfig:
@@ -255,9 +254,7 @@ class VlmTuning:
         return path
 
 
-def sft_trainer(
-    asked: FineTuning, processor: Any, table: Any, show: Callable[..., Any], progress: TrainingProgress
-) -> Any:
+def sft_trainer(asked: FineTuning, processor: Any, table: Any, show: Callable[..., Any]) -> Any:
     """TRL's Trainer with the base. `table`: rows with an epoch. `show`: their columns -> TRL's conversations."""
     from trl import SFTConfig, SFTTrainer
 
@@ -269,7 +266,7 @@ def sft_trainer(
     # a picture's tokens must not be cut, and an answer comes last
     more = {"max_length": None, "completion_only_loss": True}
     lora = None if recipe.lora is None else lora_config(recipe.lora, "CAUSAL_LM", target_modules="all-linear")
-    trainer = SFTTrainer(
+    return SFTTrainer(
         model=load_vlm(asked),
         args=arguments(SFTConfig, asked, len(held_out) > 0, **more),
         train_dataset=train,
@@ -277,7 +274,6 @@ def sft_trainer(
         processing_class=processor,
         peft_config=lora,
     )
-    return report_progress(trainer, progress)
 
 
 _ASKED: dict[str, Any] = {"grounding": "choice", "turns": 1}

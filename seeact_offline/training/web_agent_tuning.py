@@ -25,7 +25,6 @@ from seeact_offline.records import InputError, StepKey
 from seeact_offline.runs.watch import Watch
 from seeact_offline.training.baseline import Baseline, FineTuning, TrainedSettings
 from seeact_offline.training.bases import build_llava
-from seeact_offline.training.progress import TrainingProgress
 from seeact_offline.training.recipe import Recipe
 from seeact_offline.training.training_rows import EPOCH, HELD_OUT, RowCounts, StepRows, left_out
 from seeact_offline.training.vlm import ChatTemplate, load_vlm, open_vlm, sft_trainer
@@ -114,8 +113,8 @@ class WebAgentTuning:
     def maker(self, held_out: frozenset[str], watch: Watch) -> DialogueRows:
         return DialogueRows(self._files, self._asked.resolved_recipe.epochs, held_out)
 
-    def trainer(self, maker: DialogueRows, table: Any, progress: TrainingProgress) -> Any:
-        return sft_trainer(self._asked, self._processor, table, partial(shown_dialogues, self._template), progress)
+    def trainer(self, maker: DialogueRows, table: Any) -> Any:
+        return sft_trainer(self._asked, self._processor, table, partial(shown_dialogues, self._template))
 
 
 def dialogues_of(asked: FineTuning) -> tuple[Path, ...]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from seeact_offline.records import InputError, StepKey
 from seeact_offline.results.comparing import compare
 from seeact_offline.scoring.comparison import Comparison
 from seeact_offline.scoring.report import replies_in_words
-from seeact_offline.scoring.step_scores import StepRow
 from seeact_offline.scoring.waterfall import BY_EYE, CAUSES, LEFT_OUT, SUCCESS
 from seeact_offline.viewer.run_data import RunEntry, RunSnapshot
 from seeact_offline.viewer.site_files import step_name
@@ -52,9 +51,9 @@ def index_json(
         "action_uids": [key.action_uid for key in keys],
         "tasks": tasks_json(keys, texts),
         "coded": {
-            "website": _coded(_of_row(row, lambda row: row.website or None) for row in rows),
-            "domain": _coded(_of_row(row, lambda row: row.domain or None) for row in rows),
-            "op": _coded(_of_row(row, lambda row: row.target.op or None) for row in rows),
+            "website": _coded(row and (row.website or None) for row in rows),
+            "domain": _coded(row and (row.domain or None) for row in rows),
+            "op": _coded(row and (row.target.op or None) for row in rows),
         },
         "numbers": {
             name: [0 if row is None else getattr(row, name) for row in rows]
@@ -93,7 +92,7 @@ def _run(entry: RunEntry) -> dict[str, Any]:
         "progress": so_far
         and {
             "done": so_far.done,
-            "of": entry.n_steps,
+            "of": None if entry.data is None else len(entry.data.selected(run.settings).keys),
             "failed": so_far.failed,
             **so_far.figures,
             "cost_usd": so_far.cost_usd,
@@ -107,22 +106,16 @@ def _cells(run: RunSnapshot, persons: Mapping[StepKey, str], keys: Sequence[Step
     rows = [run.rows.get(key) for key in keys]
     costs = [run.costs.get(key) for key in keys]
     return {
-        "outcome": _coded(_of_row(row, lambda row: row.outcome) for row in rows),
+        "outcome": _coded(row and row.outcome for row in rows),
         "person_cause": _coded(persons.get(key, row and row.person_cause) for key, row in zip(keys, rows, strict=True)),
-        "failure": _coded(_of_row(row, lambda row: row.failure) for row in rows),
-        "element": [_of_row(row, lambda row: None if row.element is None else int(row.element)) for row in rows],
-        "f1": [
-            _of_row(row, lambda row: None if row.operation_f1 is None else round(row.operation_f1, 3)) for row in rows
-        ],
-        "success": [_of_row(row, lambda row: None if row.success is None else int(row.success)) for row in rows],
-        "rank": [_of_row(row, lambda row: row.best_rank) for row in rows],
+        "failure": _coded(row and row.failure for row in rows),
+        "element": [None if row is None or row.element is None else int(row.element) for row in rows],
+        "f1": [None if row is None or row.operation_f1 is None else round(row.operation_f1, 3) for row in rows],
+        "success": [None if row is None or row.success is None else int(row.success) for row in rows],
+        "rank": [row and row.best_rank for row in rows],
         # sums of prices have digits without a meaning
         "cost": [None if usd is None else round(usd, 8) for usd in costs],
     }
-
-
-def _of_row(row: StepRow | None, read: Callable[[StepRow], Any]) -> Any:
-    return None if row is None else read(row)
 
 
 def _coded(values: Iterable[Hashable | None]) -> dict[str, Any]:

@@ -190,21 +190,23 @@ def read_run(path: Path, before: RunSnapshot | None = None) -> RunSnapshot:
 
     Raises InputError for a folder without a run, and for files of it that are malformed or too large.
     """
-    try:
+    with worded(str(path), "runs"):
         return _read(path, before)
-    except OSError as error:
-        raise InputError("runs", sentence=f"cannot read {error.filename or path}: {error.strerror}") from None
 
 
 def _read(path: Path, before: RunSnapshot | None) -> RunSnapshot:
-    manifest, results = _manifest(path / "manifest.json"), _results(path / "results.json")
-    if manifest is None and results is not None:
-        # `score --out` writes no manifest: its results name the settings
-        manifest = {"settings": dict(results.settings)}
-        with worded(str(path / "results.json"), "runs"):
-            typed(manifest, _Manifest)
-    if manifest is None:
-        raise InputError("runs", sentence=f"{path} has no manifest.json; name the folder of a run")
+    manifest_json, results_json = _small(path / "manifest.json"), _small(path / "results.json")
+    with worded(str(path / "results.json"), "runs"):
+        results = None if results_json is None else Results.read(read_json(results_json))
+    with worded(str(path / ("results.json" if manifest_json is None else "manifest.json")), "runs"):
+        if manifest_json is not None:
+            content = read_json(manifest_json)
+        elif results is not None:
+            # `score --out` writes no manifest: its results name the settings
+            content = {"settings": dict(results.settings)}
+        else:
+            raise InputError("runs", sentence=f"{path} has no manifest.json; name the folder of a run")
+        typed(content, _Manifest)
     inode, _, size = _file_stamp(path / "predictions.jsonl") or (0, 0, 0)
     heads = list(_lines(path / "predictions.jsonl", _PredictionHead))
     calls: dict[StepKey, list[int]] = {}
@@ -212,7 +214,7 @@ def _read(path: Path, before: RunSnapshot | None) -> RunSnapshot:
         calls.setdefault(line.key, []).append(offset)
     run = RunSnapshot(
         path=path,
-        manifest=manifest,
+        manifest=dict(content),
         results=results,
         rows={},
         costs={head.key: head.usage.cost_usd for _, head in heads},
@@ -230,28 +232,8 @@ def _read(path: Path, before: RunSnapshot | None) -> RunSnapshot:
     return replace(run, rows=scored, problems=problems)
 
 
-def _manifest(path: Path) -> dict[str, Any] | None:
-    """All of the file, of which the fields of `_Manifest` are checked; None where there is no file. Raises OSError,
-    InputError."""
-    content = _small(path)
-    if content is None:
-        return None
-    with worded(str(path), "runs"):
-        manifest = read_json(content)
-        typed(manifest, _Manifest)
-    return dict(manifest)
-
-
-def _results(path: Path) -> Results | None:
-    """None where there is no file. Raises OSError, InputError."""
-    content = _small(path)
-    if content is None:
-        return None
-    with worded(str(path), "runs"):
-        return Results.read(read_json(content))
-
-
 def _small(path: Path) -> bytes | None:
+    """None where there is no file. Raises OSError, InputError."""
     try:
         return read_regular(path, SMALL)
     except (FileNotFoundError, NotADirectoryError):
@@ -299,25 +281,20 @@ def _unfinished(
     new = {row.key: row for row in _score(run, [key for key in keys if key not in rows], truths, protocol)}
     scored = {key: row for key in keys if (row := rows.get(key) or new.get(key)) is not None}
     costs = run.costs.values()
-    counted = None if None in costs else sum(cost or 0.0 for cost in costs)
+    try:
+        cost = run_cost(RunFolder(run.path), None if None in costs else sum(cost or 0.0 for cost in costs))
+    except InputError as error:
+        raise error.renamed("runs") from None
     progress = Progress(
         done=len(heads),
         failed=sum(not head.ran for head in heads.values()),
         figures=_averages(list(scored.values()), truths, protocol),
-        cost_usd=_cost(run.path, counted),
+        cost_usd=cost,
         failures=dict(sorted(Counter(head.failure for head in heads.values() if head.failure).items())),
     )
     lacking = len(heads) - len(keys)
     problem = f"The run does not keep the right answers of {lacking} steps: they are shown once it is scored."
     return replace(run, results=None, rows=scored, progress=progress, problems=(problem,) if lacking else ())
-
-
-def _cost(run: Path, counted: float | None) -> float | None:
-    """Raises InputError `runs` for calls that cannot be read."""
-    try:
-        return run_cost(RunFolder(run), counted)
-    except InputError as error:
-        raise InputError("runs", error.expected, error.got, error.sentence) from None
 
 
 def _score(
@@ -430,13 +407,6 @@ class RunEntry:
     data: RunData | None = None
     data_problem: str | None = None
     """The reason why there are no data, in a sentence."""
-
-    @property
-    def n_steps(self) -> int | None:
-        """Steps that an unfinished run is to have; None where that is not known."""
-        if self.run.progress is None or self.data is None:
-            return None
-        return len(self.data.selected(self.run.settings).keys)
 
     @cached_property
     def grounding(self) -> Grounding | str:

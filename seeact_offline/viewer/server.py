@@ -28,6 +28,7 @@ from seeact_offline.viewer.site_files import File
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+    from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 LOG = logging.getLogger(__name__)
@@ -190,8 +191,8 @@ def _listening(host: str, port: int) -> socket.socket:
 def _app(site: FileSource, address: Address) -> ASGIApp:
     from anyio import CapacityLimiter
     from anyio.to_thread import run_sync
+    from starlette.exceptions import HTTPException
     from starlette.requests import Request
-    from starlette.responses import Response
 
     # pictures that a page asks for at once are made one after another, so that the first is there soon
     in_thread = partial(run_sync, limiter=CapacityLimiter(AT_ONCE))
@@ -202,81 +203,69 @@ def _app(site: FileSource, address: Address) -> ASGIApp:
         request = Request(scope, receive)
         try:
             answer = await _answer(request, site, address, in_thread)
-        except RequestRefusal as refusal:
-            answer = refusal.answer
+        except HTTPException as refusal:
+            answer = _response(refusal.status_code, {"error": refusal.detail})
         except Exception:
             # every answer has to carry the headers below
             LOG.exception("%s cannot be answered", request.url.path)
-            answer = _json_answer(500, {"error": "this cannot be shown; the terminal says why"})
-        headers = {**HEADERS, "Cache-Control": answer.cache}
-        await Response(answer.content, answer.status, headers, answer.mime)(scope, receive, send)
+            answer = _response(500, {"error": "this cannot be shown; the terminal says why"})
+        await answer(scope, receive, send)
 
     return app
 
 
-@dataclass(frozen=True, slots=True)
-class HttpAnswer:
-    """The answer to a request."""
+def _response(status: int, content: File | Mapping[str, Any], cache: str = "no-store") -> Response:
+    from starlette.responses import Response
 
-    status: int
-    content: bytes
-    mime: str = "application/json"
-    cache: str = "no-store"
+    file = content if isinstance(content, File) else File(json.dumps(content).encode(), "application/json")
+    return Response(file.content, status, {**HEADERS, "Cache-Control": cache}, file.mime)
 
 
-class RequestRefusal(Exception):
-    """A request that is not answered, and the reason."""
+async def _answer(request: Request, site: FileSource, address: Address, in_thread: Any) -> Response:
+    """`in_thread`: runs a function in a thread. Raises HTTPException."""
+    from starlette.exceptions import HTTPException
 
-    def __init__(self, status: int, why: str) -> None:
-        super().__init__(why)
-        self.answer = _json_answer(status, {"error": why})
-
-
-def _json_answer(status: int, value: Mapping[str, Any]) -> HttpAnswer:
-    return HttpAnswer(status, json.dumps(value).encode())
-
-
-async def _answer(request: Request, site: FileSource, address: Address, in_thread: Any) -> HttpAnswer:
-    """`in_thread`: runs a function in a thread. Raises RequestRefusal."""
     hosts = request.headers.getlist("host")
     # a server on all addresses is also named by the address that was reached, which no other name can point at
     reached, port = request.scope["server"]
     if len(hosts) != 1 or hosts[0].lower() not in address.hosts | {f"{_bracketed(reached)}:{port}"}:
-        raise RequestRefusal(421, "this host is not served here")
+        raise HTTPException(421, "this host is not served here")
     name = str(request.scope["path"]).removeprefix("/")
     if request.method == "GET":
         file = await in_thread(site.get, name or "index.html")
         if file is None:
-            raise RequestRefusal(404, "there is nothing under this name")
-        return HttpAnswer(200, file.content, file.mime, PICTURES_FOR if name.startswith("img/") else "no-store")
+            raise HTTPException(404, "there is nothing under this name")
+        return _response(200, file, PICTURES_FOR if name.startswith("img/") else "no-store")
     if request.method == "POST":
         body = await _read_body(request, hosts[0], address)
         status, value = await in_thread(site.post, name, body)
-        return _json_answer(status, value)
-    raise RequestRefusal(405, "only GET is answered here")
+        return _response(status, value)
+    raise HTTPException(405, "only GET is answered here")
 
 
 async def _read_body(request: Request, host: str, address: Address) -> dict[str, Any]:
-    """The JSON object to write. Raises RequestRefusal for a request that may not write, and for any other body."""
+    """The JSON object to write. Raises HTTPException for a request that may not write, and for any other body."""
+    from starlette.exceptions import HTTPException
+
     if request.headers.getlist("origin") != [f"http://{host}"]:
-        raise RequestRefusal(403, "only this page may write here")
+        raise HTTPException(403, "only this page may write here")
     if not secrets.compare_digest(request.headers.get(TOKEN, "").encode(), address.token.encode()):
-        raise RequestRefusal(403, "the link that was printed at the start is needed to write here")
+        raise HTTPException(403, "the link that was printed at the start is needed to write here")
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise RequestRefusal(415, "what is written has to be application/json")
+        raise HTTPException(415, "what is written has to be application/json")
     content = b""
     try:
         async with asyncio.timeout(IDLE):
             async for part in request.stream():
                 content += part
                 if len(content) > MAX_BODY:
-                    raise RequestRefusal(413, f"no more than {MAX_BODY} bytes can be written at once")
+                    raise HTTPException(413, f"no more than {MAX_BODY} bytes can be written at once")
     except TimeoutError:
-        raise RequestRefusal(408, "the rest of the body did not come") from None
+        raise HTTPException(408, "the rest of the body did not come") from None
     try:
         body = json.loads(content)
     except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):
-        raise RequestRefusal(400, "what is written has to be a JSON object")
+        raise HTTPException(400, "what is written has to be a JSON object")
     return body

@@ -9,7 +9,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from importlib.resources import files
 from itertools import pairwise
 from math import ceil
@@ -39,7 +39,8 @@ PART_HEIGHT = 2048
 """Most pixels from the top of a part of a page to its bottom: the first is seen before the others are encoded."""
 OPEN_STEPS = 3
 """Steps whose pages stay in memory."""
-CACHE_BYTES = 64_000_000
+PICTURES = 256
+"""Pictures whose files stay in memory, of some 200 kB each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,30 +85,6 @@ def webp(image: Image.Image) -> bytes:
     return out.getvalue()
 
 
-class FileCache:
-    """Contents of the files used last, up to `budget` bytes. Any thread may use it."""
-
-    def __init__(self, budget: int = CACHE_BYTES) -> None:
-        self._budget = budget
-        self._lock = threading.Lock()
-        self._files: OrderedDict[str, bytes] = OrderedDict()
-        self._size = 0
-
-    def get(self, name: str) -> bytes | None:
-        with self._lock:
-            if name in self._files:
-                self._files.move_to_end(name)
-            return self._files.get(name)
-
-    def put(self, name: str, content: bytes) -> None:
-        """Adds a file. One that is larger than the budget is not kept."""
-        with self._lock:
-            self._size += len(content) - len(self._files.pop(name, b""))
-            self._files[name] = content
-            while self._size > self._budget:
-                self._size -= len(self._files.popitem(last=False)[1])
-
-
 @dataclass(frozen=True)
 class StepFiles:
     """A step as JSON, and its pictures."""
@@ -131,7 +108,7 @@ class StepSite:
         self._static = static_files()
         self._steps_lock = threading.RLock()
         self._steps: OrderedDict[StepKey, StepFiles] = OrderedDict()
-        self._pictures = FileCache()
+        self._webp = lru_cache(PICTURES)(self._encoded)
 
     def keys(self) -> Mapping[str, StepKey]:
         """The steps by name."""
@@ -175,7 +152,9 @@ class StepSite:
             return value if isinstance(value, File) else json_file(value)
         folder, _, rest = name.partition("/")
         if folder == "img":
-            return self._picture(name, keys.get(rest.partition("-")[0]))
+            key = keys.get(rest.partition("-")[0])
+            content = None if key is None else self._webp(name, key)
+            return None if content is None else File(content, MIME[".webp"])
         key = keys.get(rest.removesuffix(".json"))
         return json_file(self.step_json(key)) if folder == self.folder and rest.endswith(".json") and key else None
 
@@ -191,22 +170,16 @@ class StepSite:
         with self._steps_lock:
             self._steps.clear()
 
-    def _picture(self, name: str, key: StepKey | None) -> File | None:
+    def _encoded(self, name: str, key: StepKey) -> bytes | None:
         """The picture of this name, which belongs to this step; None where there is none."""
-        content = self._pictures.get(name)
-        if content is None:
-            pixels = None if key is None else self.step(key).images.get(name)
-            if pixels is None:
-                return None
+        # one at a time: a page is decoded once for all of its parts
+        with self._steps_lock:
+            pixels = self.step(key).images.get(name)
             try:
-                # one at a time: a page is decoded once for all of its parts
-                with self._steps_lock:
-                    image = pixels()
+                image = None if pixels is None else pixels()
             except RowError:
                 return None
-            content = webp(image)
-            self._pictures.put(name, content)
-        return File(content, MIME[".webp"])
+        return None if image is None else webp(image)
 
 
 # --- names of steps and pictures ---

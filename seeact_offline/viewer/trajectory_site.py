@@ -20,7 +20,7 @@ from seeact_offline.trajectories import TrajectoryStep
 from seeact_offline.trajectories.trajectory_files import keep_verdict
 from seeact_offline.viewer.notes import Response
 from seeact_offline.viewer.site_files import StepFiles, StepSite, picture_json, step_name
-from seeact_offline.viewer.whole_tasks import EpisodeLine, Opinion, WholeTask, read_whole_tasks, with_person
+from seeact_offline.viewer.whole_tasks import EpisodeLine, Opinion, read_whole_tasks, with_person
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -112,32 +112,22 @@ class TrajectorySite(StepSite):
     def open_step(self, key: StepKey) -> StepFiles:
         task, images = self._tasks[key], dict[str, Callable[[], "Image.Image"]]()
         trajectory = task.trajectory
+        problems = [task.problem] if task.problem else []
+        problems += [f"{fault.name}: {fault.detail}" for fault in trajectory.faults]
+        if trajectory.constructed not in ("", "none"):
+            problems.append(f"It was made from a real one: {trajectory.constructed}.")
         return StepFiles(
             {
                 **self._summary(key),
                 "answer": trajectory.answer,
                 "annotator": self._annotator if task.run is not None else None,
                 "detail": "" if task.line is None else task.line.detail,
-                "problems": _problems(task),
+                "problems": problems,
                 "verdicts": [{**_brief(opinion), **_whole(opinion)} for opinion in task.opinions],
                 "frames": [_frame(key, step, images) for step in trajectory.steps],
             },
             images,
         )
-
-
-def _problems(task: WholeTask) -> list[str]:
-    trajectory = task.trajectory
-    made = (
-        [f"It was made from a real one: {trajectory.constructed}."]
-        if trajectory.constructed not in ("", "none")
-        else []
-    )
-    return [
-        *([task.problem] if task.problem else []),
-        *(f"{fault.name}: {fault.detail}" for fault in trajectory.faults),
-        *made,
-    ]
 
 
 def _brief(opinion: Opinion) -> dict[str, Any]:

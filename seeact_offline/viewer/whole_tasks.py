@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -132,23 +133,22 @@ def read_whole_tasks(folders: Sequence[Path]) -> WholeTasks:
     """
     groups: dict[object, _Group] = {}
     problems: dict[str, str] = {}
-    for folder in [path for path in folders if not is_judged(path)]:
+    # trajectories first: verdicts join those that they are on
+    for folder in sorted(folders, key=is_judged):
         try:
-            trajectories = {trajectory.id: trajectory for trajectory in _trajectories(folder)}
-            run = folder if (folder / EPISODES).is_file() else None
-            lines, is_bundled, name = _episode_lines(folder), _is_bundled(folder), folder.resolve().name
-            groups[folder.resolve()] = _Group(name, trajectories, lines, run, is_bundled, is_named=True)
-        except InputError as error:
-            problems[str(folder)] = f"cannot be shown: {error}"
-    for folder in [path for path in folders if is_judged(path)]:
-        try:
-            judgements, labels = read_judgements(folder, "verdicts"), folder / LABELS
-            has_labels = labels.is_file() and labels.stat().st_size > 0
-            given_labels = read_judgements(labels, "labels") if has_labels else []
-            group, problem = _judged_group(folder, judgements, groups)
-            group.judgements += judgements
-            group.labels += given_labels
-            problems |= {str(folder): problem} if problem else {}
+            if is_judged(folder):
+                judgements, labels = read_judgements(folder, "verdicts"), folder / LABELS
+                has_labels = labels.is_file() and labels.stat().st_size > 0
+                given_labels = read_judgements(labels, "labels") if has_labels else []
+                group, problem = _judged_group(folder, judgements, groups)
+                group.judgements += judgements
+                group.labels += given_labels
+                problems |= {str(folder): problem} if problem else {}
+            else:
+                trajectories = {trajectory.id: trajectory for trajectory in _trajectories(folder)}
+                run = folder if (folder / EPISODES).is_file() else None
+                lines, is_bundled, name = _episode_lines(folder), _is_bundled(folder), folder.resolve().name
+                groups[folder.resolve()] = _Group(name, trajectories, lines, run, is_bundled, is_named=True)
         except InputError as error:
             problems[str(folder)] = f"cannot be shown: {error}"
     if not groups:
@@ -263,23 +263,18 @@ def _is_bundled(folder: Path) -> bool:
 
 
 def _tasks(place: int, group: _Group, names: Mapping[tuple[str, str, str], str]) -> Iterator[WholeTask]:
-    judged: dict[str, list[Judgement]] = {}
-    for judgement in group.judgements:
-        judged.setdefault(judgement.trajectory, []).append(judgement)
-    labels: dict[str, list[Judgement]] = {}
-    for label in group.labels:
-        labels.setdefault(label.trajectory, []).append(label)
+    judged, labels = defaultdict[str, list[Judgement]](list), defaultdict[str, list[Judgement]](list)
+    for judgements, of_trajectory in ((group.judgements, judged), (group.labels, labels)):
+        for judgement in judgements:
+            of_trajectory[judgement.trajectory].append(judgement)
     for name in dict.fromkeys([*(group.trajectories if group.is_named else ()), *judged]):
-        some = judged.get(name, [])
-        trajectory = group.trajectories.get(name)
-        problem = ""
+        some, trajectory, problem = judged[name], group.trajectories.get(name), ""
+        digests = {judgement.digest for judgement in some}
         if trajectory is None:
             trajectory, problem = Trajectory(name, some[0].task or name, "", agent=some[0].agent), MISSING
-        else:
-            digests = {judgement.digest for judgement in some}
-            if any(digests) and trajectory_digest(trajectory) not in digests:
-                problem = CHANGED
-        opinions = _own(trajectory, labels.get(name, []))
+        elif any(digests) and trajectory_digest(trajectory) not in digests:
+            problem = CHANGED
+        opinions = _own(trajectory, labels[name])
         for judgement in some:
             judge = names[judgement.judge, judgement.model, judgement.k]
             opinions.append(Opinion(judge, judgement.verdict, "model", False, judgement.detail, judgement))

@@ -15,7 +15,7 @@ import seeact_offline as so
 from seeact_offline.models.budget import Ledger
 from seeact_offline.records import Completion, InputError, Message, ModelStopped, Request, StepKey, Usage
 from seeact_offline.runs.watch import Watch
-from seeact_offline.training.attempts import Attempt, _tasks_of_hard_websites
+from seeact_offline.training.attempts import Attempt, tasks_of_hard_websites
 from seeact_offline.training.cycles import ImproveConfig, Improvement, _Improving
 from seeact_offline.trajectories.dialogue_files import read_dialogues
 from seeact_offline.web_agents.systems import THOUGHT
@@ -192,7 +192,7 @@ def test_a_website_is_hard_below_forty_per_cent(n_solved: int, is_hard: bool) ->
     solved = [f"easy-{n}" for n in range(3)] + [f"asked-{n}" for n in range(n_solved)]
     attempts = [Attempt(number, asked, frozenset(solved[number::2])) for number in range(2)]
     hard = {f"asked-{n}" for n in range(5)} if is_hard else set()
-    assert _tasks_of_hard_websites(attempts) == hard
+    assert tasks_of_hard_websites(attempts) == hard
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from seeact_offline.viewer.notes import AlsoRightNotes, CauseNotes
 from seeact_offline.viewer.run_data import read_run
 from seeact_offline.viewer.server import Address
 from seeact_offline.viewer.site import Site
-from seeact_offline.viewer.site_files import FileCache, json_file
+from seeact_offline.viewer.site_files import json_file
 from tests.seeact_offline.viewer.conftest import ask, read_json
 
 
@@ -126,15 +126,6 @@ def test_json_holds_what_browsers_can_read() -> None:
     """Python writes NaN and half characters, for which JSON has no word."""
     content = json_file({"x": float("nan"), "text": "half \ud83d"}).content
     assert json.loads(content.decode("ascii"), parse_constant=pytest.fail) == {"x": None, "text": "half \ud83d"}
-
-
-def test_the_oldest_files_make_room_and_larger_ones_than_the_budget_are_not_kept() -> None:
-    kept = FileCache(budget=10)
-    for name in ("a", "b", "c"):
-        kept.put(name, b"1234")
-        kept.get("a")
-    kept.put("d", b"12345678901")
-    assert [kept.get(name) for name in ("b", "d")] == [None, None]
 
 
 # --- a person's causes of loss ---
