@@ -39,7 +39,6 @@ from seeact_offline.tables.document import (
     Provenance,
     TableDocument,
     averages_in_words,
-    best_cells,
     figure_cells,
     figure_columns,
     interval_of,
@@ -356,7 +355,7 @@ def _for_a_paper(layout: Layout, table: Mapping[str, Any], stderr: bool) -> Tabl
     """The figures beside the paper's, or beside ceilings and costs."""
     failed = sum(row["failed_steps"] for row in table["rows"])
     columns = [text for title in TITLES for text in (title, *figure_columns(stderr))]
-    n_labels, n_own = len(layout.place), len(layout.place) + len(columns)
+    n_labels = len(layout.place)
     beside = (*layout.beside.values(), *SPENT) if layout.paper is None else _papers(table)
     rows = []
     for row in table["rows"]:
@@ -379,7 +378,6 @@ def _for_a_paper(layout: Layout, table: Mapping[str, Any], stderr: bool) -> Tabl
         ],
         n_labels=n_labels,
         numbers=[i for i, title in enumerate(header) if i >= n_labels and title != "95 % interval"],
-        best=best_cells(rows, [i for i, title in enumerate(header[:n_own]) if title in TITLES]),
     )
 
 

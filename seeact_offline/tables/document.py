@@ -4,7 +4,6 @@ values."""
 from __future__ import annotations
 
 import html
-import itertools
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -210,18 +209,12 @@ def error_columns(stderr: bool, sd: bool) -> list[str]:
     return [*(["SE"] if stderr else []), *(["sd"] if sd else [])]
 
 
-def best_cells(
-    rows: Sequence[Sequence[str]], columns: Sequence[int], alike: Sequence[int] = ()
-) -> list[tuple[int, int]]:
-    """Row and column of the highest numbers of each column, as they are printed, among rows that say the same in the
-    columns `alike`; none where one row alone has any.
-    """
-    numbers: dict[tuple[object, ...], dict[tuple[int, int], float]] = {}
-    for (number, row), column in itertools.product(enumerate(rows), columns):
-        if row[column] != NO_FIGURE:
-            numbers.setdefault((column, *(row[i] for i in alike)), {})[number, column] = float(row[column])
-    several = [values for values in numbers.values() if len(values) > 1]
-    return [place for values in several for place, value in values.items() if value == max(values.values())]
+def best_of(figures: Sequence[Figure | None]) -> int | None:
+    """The place of the figure whose interval lies above those of all others; None where there is none."""
+    known = [(place, figure.ci95 or (0.0, 1.0)) for place, figure in enumerate(figures) if figure is not None]
+    place, (low, _) = max(known, key=lambda pair: pair[1][0], default=(None, (0.0, 1.0)))
+    others = [high for other, (_, high) in known if other != place]
+    return place if others and low > max(others) else None
 
 
 def named_averages(quotes: Sequence[tuple[str, str]]) -> str:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
 from seeact_offline.records import InputError
 from seeact_offline.scoring.metrics import METRICS
@@ -31,7 +30,7 @@ from seeact_offline.tables.document import (
     Provenance,
     TableDocument,
     averages_in_words,
-    best_cells,
+    best_of,
     error_columns,
     figure_cells,
     figure_columns,
@@ -366,16 +365,16 @@ def _for_a_paper(table: MethodTable, provenance: Provenance) -> Table:
     across = [table.place] if is_long else table.splits
     columns = [title for name in table.metrics for title in (TITLES[name], *figure_columns(stderr, sd))]
     ours: list[list[str]] = []
+    figures_of: list[list[Figure | None]] = []
     remarks = []
     for row in table.rows:
         for places in [[place] for place in row.cells] if is_long else [across]:
             cells = [row.cells.get(place) for place in places]
             filled = [cell for cell in cells if cell is not None]
-            figures = [
-                text
-                for cell, name in itertools.product(cells, table.metrics)
-                for text in figure_cells(cell.figures[name] if cell else None, stderr, sd=sd)
-            ]
+            figures_of.append(
+                [cell.figures[name] if cell else None for cell, name in itertools.product(cells, table.metrics)]
+            )
+            figures = [text for figure in figures_of[-1] for text in figure_cells(figure, stderr, sd=sd)]
             ours.append(
                 [row.method, *(places if is_long else ()), *(table.averages(filled) for _ in averages), *figures]
             )
@@ -383,8 +382,6 @@ def _for_a_paper(table: MethodTable, provenance: Provenance) -> Table:
     papers = [] if is_long or table.paper is None else [_row_for_a_paper(table, row) for row in table.paper["rows"]]
     n_labels = 1 + len(averages) + is_long
     titles = list(enumerate(columns * len(across), n_labels))
-    # a ceiling is no result
-    bold = {TITLES[name] for name in table.metrics if name not in BESIDE}
     return Table(
         title=table.title,
         above=[]
@@ -397,11 +394,32 @@ def _for_a_paper(table: MethodTable, provenance: Provenance) -> Table:
         parts=[len(ours)] if papers else [],
         n_labels=n_labels,
         numbers=[i for i, title in titles if title != INTERVAL],
-        best=[]
-        if table.differences
-        else best_cells(ours, [i for i, title in titles if title in bold], [1] if is_long else []),
+        best=[] if table.differences else _best_cells(table, ours, figures_of, titles),
         remarks=remarks,
     )
+
+
+def _best_cells(
+    table: MethodTable,
+    rows: Sequence[Sequence[str]],
+    figures: Sequence[Sequence[Figure | None]],
+    titles: Sequence[tuple[int, str]],
+) -> list[tuple[int, int]]:
+    """Row and column of the figures that are best among the rows of their place."""
+    columns = [(i, title) for i, title in titles if title in TITLES.values()]
+    # a ceiling is no result
+    results = [
+        (number, i)
+        for number, (i, title) in enumerate(columns)
+        if title not in {TITLES[name] for name in table.metrics if name in BESIDE}
+    ]
+    best = []
+    for place in dict.fromkeys(row[1] if table.is_long else "" for row in rows):
+        alike = [k for k, row in enumerate(rows) if not table.is_long or row[1] == place]
+        for number, column in results:
+            if (first := best_of([figures[k][number] for k in alike])) is not None:
+                best.append((alike[first], column))
+    return best
 
 
 def _for_a_screen(table: MethodTable) -> Table:
@@ -412,15 +430,16 @@ def _for_a_screen(table: MethodTable) -> Table:
             row.method: [row.cells[split].figures[name] if split in row.cells else None for split in table.splits]
             for row in table.rows
         }
+        columns = zip(*by_method.values(), strict=True)
+        best = [None if (k := best_of(column)) is None else column[k] for column in columns]
         for row in table.rows:
             texts = []
             for i, figure in enumerate(by_method[row.method]):
                 value, *errors = figure_cells(figure, table.request.stderr, "({} to {})", table.has_seeds)
                 named = zip(error_columns(table.request.stderr, table.has_seeds), errors, strict=True)
                 spread = "".join(f", {title} {error}" for title, error in named)
-                place = (
-                    "" if table.differences else _place_among(figure, [figures[i] for figures in by_method.values()])
-                )
+                is_best = figure is not None and not table.differences and figure is best[i]
+                place = " best" if is_best else ""
                 texts.append(f"{value}{spread}{place}")
             rows.append((TITLES[name], row.method, *texts))
             if row.paper is not None:
@@ -429,14 +448,6 @@ def _for_a_screen(table: MethodTable) -> Table:
     header = ("metric", "method", *(SPLIT_TITLES.get(split, split) for split in table.splits))
     notes = [*_notes(table, "its rows are of its own models and data"), *map(_sizes_in_words, table.rows)]
     return Table(header=header, rows=rows, notes=notes, n_labels=2)
-
-
-def _place_among(figure: Figure | None, beside: Sequence[Figure | None]) -> str:
-    """` best` for the highest of several figures as they are printed, ` tied` where others are as high."""
-    values = [float(percent(other.value)) for other in beside if other is not None]
-    if figure is None or len(values) < 2 or float(percent(figure.value)) < max(values):
-        return ""
-    return " best" if values.count(max(values)) == 1 else " tied"
 
 
 def _row_for_a_paper(table: MethodTable, row: Mapping[str, Any]) -> list[str]:
