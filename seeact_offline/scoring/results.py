@@ -21,7 +21,7 @@ from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import headline
 from seeact_offline.scoring.rules import Protocol
 from seeact_offline.scoring.smaller_k import ranker_budget
-from seeact_offline.scoring.step_scores import merge_spread, rows, summarise, summarise_labelled
+from seeact_offline.scoring.step_scores import merge_spread, rows, summarise
 from seeact_offline.scoring.waterfall import LEFT_OUT, SUCCESS, annotation_errors, waterfall, what_if, wrong_elements
 
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ def assemble(run: ScoringInput, protocol: Protocol) -> ScoringOutput:
     >>> results.step_success_rate.micro, results.waterfall
     (0.5, {'wrong_element': {'steps': 1, 'macro': 0.5, 'micro': 0.5}})
     """
-    scores, summary = summarise_labelled(run.labelled, protocol, run.settings["top_k"] or 0, run.seed)
+    scores, summary = summarise(run.labelled, protocol, run.settings["top_k"] or 0, run.seed)
     by_person: dict[str, int] | None = None
     if run.causes is not None:
         from seeact_offline.scoring.human_causes import relabelled
@@ -381,8 +381,8 @@ def _second_readings(run: ScoringInput, scores: Sequence[StepScore], protocol: P
 
 def _part(run: ScoringInput, protocol: Protocol, is_in_it: Sequence[bool]) -> PartFigures:
     """The figures of some of the steps."""
-    predictions, truths = [*compress(run.predictions, is_in_it)], [*compress(run.truths, is_in_it)]
-    _, summary = summarise(predictions, truths, protocol, run.settings["top_k"] or 0, run.seed)
+    some = LabelledPredictions([*compress(run.predictions, is_in_it)], [*compress(run.truths, is_in_it)])
+    _, summary = summarise(some, protocol, run.settings["top_k"] or 0, run.seed)
     return PartFigures(**_averages(summary, protocol))
 
 
@@ -434,7 +434,7 @@ def shuffle_spread(
     """
     if not orders:
         return None
-    summaries = [summarise(repeat, truths, protocol, top_k=0, seed=0)[1] for repeat in orders]
+    summaries = [summarise(LabelledPredictions(repeat, truths), protocol, top_k=0, seed=0)[1] for repeat in orders]
     spread: dict[str, Any] = {"n_orders": len(summaries)}
     for name in METRICS:
         figures = [getattr(summary, name) for summary in summaries]

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from seeact_offline.records import EMPTY_VALUE, Box, Prediction, Truth
 from seeact_offline.scoring.delta import delta
+from seeact_offline.scoring.labelled_predictions import LabelledPredictions
 from seeact_offline.scoring.protocols import PROTOCOLS, UGROUND
 from seeact_offline.scoring.report import report
 from seeact_offline.scoring.results import ScoringInput, assemble
@@ -344,7 +345,10 @@ def test_an_operation_of_no_class_is_in_no_classs_average() -> None:
 def test_padding_is_a_rule_that_can_be_left_away() -> None:
     predictions, truths = zip(*ROWS, strict=True)
     unpadded = replace(UGROUND, length=rows_of_the_task)
-    found = [summarise(predictions, truths, one, 50, 0)[1].operation_f1.macro for one in (UGROUND, unpadded)]
+    found = [
+        summarise(LabelledPredictions(predictions, truths), one, 50, 0)[1].operation_f1.macro
+        for one in (UGROUND, unpadded)
+    ]
     assert found == pytest.approx([1 / 4, 1 / 3])
 
 
