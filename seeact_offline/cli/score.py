@@ -100,11 +100,7 @@ def run(args: argparse.Namespace) -> int:
         status = 0 if several.complete else 1
     elif imported is None:
         protocol = args.protocol[0] if args.protocol else None
-        status = _show(
-            rescore(
-                folder, protocol=protocol, oracle=args.oracle, causes=args.causes, also_right=args.also_right, **options
-            )
-        )
+        status = _show(rescore(folder, protocol=protocol, **_opinions(args), **options))
     else:
         status = _show(Run(folder))
     hint = None if imported is None else hint_of_run(imported.run.path)
@@ -124,10 +120,7 @@ def _check(args: argparse.Namespace) -> int:
     protocol = args.protocol[0] if args.protocol else None
     status = 0
     for folder in runs:
-        verification = verify(
-            folder, dataset=args.dataset, protocol=protocol, oracle=args.oracle, causes=args.causes,
-            also_right=args.also_right,
-        )  # fmt: skip
+        verification = verify(folder, dataset=args.dataset, protocol=protocol, **_opinions(args))
         for difference in verification.differences:
             say(f"{folder}: {difference}" if len(runs) > 1 else difference)
         for text in verification.not_proved:
@@ -135,6 +128,10 @@ def _check(args: argparse.Namespace) -> int:
         say(f"{folder}: {verification.status}")
         status = max(status, int(bool(verification.differences)))
     return status
+
+
+def _opinions(args: argparse.Namespace) -> dict[str, Path | None]:
+    return {name: getattr(args, name) for name in ("oracle", "causes", "also_right")}
 
 
 def _show(done: Run) -> int:
