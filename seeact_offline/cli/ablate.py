@@ -22,7 +22,7 @@ from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.markings import Turn1, markings_of
 from seeact_offline.scoring.report import counted, faults_in_words
 from seeact_offline.tables import build_table
-from seeact_offline.tables.ablation import ABLATION_TABLES, ablation_table
+from seeact_offline.tables.ablation import ablation_table
 from seeact_offline.tables.document import TableDocument
 
 POSITIONS: tuple[MarkPosition, ...] = ("bottom-left", "bottom-center")
@@ -95,11 +95,9 @@ def run(args: argparse.Namespace) -> int:
         say(table_of_variants(estimate_ablation(config, axis, variants, TerminalWatch())).markdown())
         return 0
     ablation = ablate(config, axis, variants, TerminalWatch())
-    table_name = ABLATION_TABLES[args.over]
-    table = ablation_table(
-        table_name, ablation.path, [variant.name for variant in variants], complete=not ablation.n_left
-    )
-    say(_write(table_name, ablation.path, table).body())
+    names = [variant.name for variant in variants]
+    table = ablation_table(axis.table, ablation.path, names, complete=not ablation.n_left)
+    say(_write(axis.table, ablation.path, table).body())
     say(f"\nTable: {ablation.path / 'table.md'}")
     if ablation.n_left:
         n_steps = table["n_steps"] + ablation.n_left

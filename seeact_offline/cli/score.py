@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.progress import TerminalWatch
@@ -130,7 +130,7 @@ def _check(args: argparse.Namespace) -> int:
     return status
 
 
-def _opinions(args: argparse.Namespace) -> dict[str, Path | None]:
+def _opinions(args: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(args, name) for name in ("oracle", "causes", "also_right")}
 
 

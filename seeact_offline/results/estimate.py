@@ -13,15 +13,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from math import comb, sqrt
-from typing import Any, cast
+from typing import Any
 
 from seeact_offline.dataset.split import with_earlier
-from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep
+from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.conversation import Question, Reader
-from seeact_offline.grounding.groups import Grouping, GroupStrategy, ground_by_groups
+from seeact_offline.grounding.groups import GroupStrategy
 from seeact_offline.models.reply_cache import ReplyCache, ReplyStore, request_key
 from seeact_offline.models.tokens import TILES, ImageRule, count_words
 from seeact_offline.ranking import Scores
@@ -104,10 +105,8 @@ def estimate(
     with ExitStack() as opened, rare_collections():
         kept = [opened.enter_context(_kept_replies(model)) for model in models]
         kept_remarks = list(dict.fromkeys(remark for _, cache_remarks in kept for remark in cache_remarks))
-        first, *others = (
-            _CountedCalls(*each, count, assumed) for each in zip(models, (k for k, _ in kept), strict=True)
-        )
-        counting = _CountingModel(first, *others)
+        calls = [_CountedCalls(model, cache, count, assumed) for model, (cache, _) in zip(models, kept, strict=True)]
+        counting = _CountingModel(calls[0], calls[1] if len(calls) > 1 else None)
         for opened_run, left in passes:
             if left:
                 _count(opened_run, left, scores, counting, watch)
@@ -119,13 +118,13 @@ def estimate(
         n_asked=len(asked),
         n_done=len(predictions.keys() - asked),
         n_not_askable=len(counting.not_askable),
-        n_kept=len(first.kept_keys),
+        n_kept=len(counting.first.kept_keys),
         least=counting.least,
         expected=counting.expected,
         most=counting.most,
         quote=run.model.quote,
         tokenizer=tokenizer.name,
-        image_rule=first.rule.name,
+        image_rule=counting.first.rule.name,
         assumed=assumed,
         detectable=detectable(list(tasks.values()), assumed),
         remarks=(*remarks[:-1], *kept_remarks, *remarks[-1:]),
@@ -332,8 +331,7 @@ class _CountingModel(Model):
         self._calls.clear()
         self.first.asked.clear()
         n_kept = len(self.first.kept_keys)
-        is_grouped = grounding.merge_rule is not None
-        asked = _PickingStrategy(cast("GroupStrategy", grounding)) if is_grouped else grounding
+        asked = _picking(grounding) if isinstance(grounding, GroupStrategy) else grounding
         ready = partial(prepare, step, scores, top_k, grounding.form.image)
         prediction = await predict(step, ready, asked, self)
         if not self._calls and len(self.first.kept_keys) == n_kept:
@@ -343,7 +341,7 @@ class _CountingModel(Model):
         finals = {group.group for group in prediction.groups if group.is_final_round}
         base = sum((amount for group, amount in self._calls if group not in finals), Amount())
         final = sum((amount for group, amount in self._calls if group in finals), Amount())
-        certain, chance = _final_round(prediction, self.first.assumed.picks if is_grouped else 1.0)
+        certain, chance = _final_round(prediction, self.first.assumed.picks if asked is not grounding else 1.0)
         self.least += base + final if certain else base
         self.expected += base + final.times(chance)
         self.most += base + final
@@ -362,31 +360,16 @@ def _final_round(prediction: Prediction, picks: float) -> tuple[bool, float]:
     return certain, 1.0 if certain or picks == 1.0 else 1.0 - below
 
 
-class _PickingStrategy(Grounding):
-    """A strategy whose groups name their first element wherever a stand-in is read."""
+def _picking(strategy: GroupStrategy) -> GroupStrategy:
+    """The strategy, whose groups name their first element wherever a stand-in is read."""
+    picking = copy(strategy)
 
-    def __init__(self, strategy: GroupStrategy) -> None:
-        self._strategy = strategy
-        self.form, self.merge_rule = strategy.form, strategy.merge_rule
+    def read(question: Question) -> Reader:
+        read_reply = strategy.read(question)
+        return lambda text: GroundingReply(0, "CLICK") if STAND_IN in text else read_reply(text)
 
-    def grouping(self, prepared: PreparedStep) -> Grouping:
-        return self._strategy.grouping(prepared)
-
-    def counts(self, prepared: PreparedStep, asked: Sequence[Question]) -> dict[str, int]:
-        return {}
-
-    def questions(self, prepared: PreparedStep) -> list[Question]:
-        return self._strategy.questions(prepared)
-
-    def final_round(self, prepared: PreparedStep, picks: Sequence[str], index: int) -> Question:
-        return self._strategy.final_round(prepared, picks, index)
-
-    def read(self, question: Question) -> Reader:
-        read = self._strategy.read(question)
-        return lambda text: GroundingReply(0, "CLICK") if STAND_IN in text else read(text)
-
-    async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
-        return await ground_by_groups(cast("GroupStrategy", self), prepared, model)
+    picking.read = read  # type: ignore[method-assign]
+    return picking
 
 
 def _count(

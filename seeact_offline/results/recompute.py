@@ -203,7 +203,7 @@ def open_finished(
         truths, was_finished = [target_of(step, partial(Page, step.cleaned_html)) for step in split.steps()], True
     # a step that the run's file has no line of counts as wrong: without it, lost lines would raise the figures
     detail = "the run holds no prediction of this step"
-    lost = {"failure": NO_PREDICTION, "detail": detail, "ran": False, "failed_in": "call"}
+    lost: dict[str, Any] = {"failure": NO_PREDICTION, "detail": detail, "ran": False, "failed_in": "call"}
     predictions = [stored.get(truth.key) or Prediction(*truth.key, None, "", "", **lost) for truth in truths]
     n_missing = len({truth.key for truth in truths} - stored.keys())
     if n_missing:

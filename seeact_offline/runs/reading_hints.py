@@ -15,6 +15,7 @@ from seeact_offline.files.extensions import Doors
 from seeact_offline.files.markdown import one_line
 from seeact_offline.records import CallError, Prediction, Truth
 from seeact_offline.replies.final_answer import PARSE_FAILURES
+from seeact_offline.runs.folder import RunFolder, read_manifest
 from seeact_offline.scoring.report import counted
 
 MANY_UNREADABLE = 1 / 3
@@ -172,8 +173,6 @@ def _quoted(reply: str) -> str:
 
 def hint_of_run(run: Path) -> ReadingHint | None:
     """The hint of a run in its folder."""
-    from seeact_offline.runs.folder import RunFolder, read_manifest
-
     folder = RunFolder(run)
     predictions, targets = folder.load(), folder.load_targets()
     keys = [key for key in predictions if key in targets]

@@ -161,10 +161,12 @@ def headline(protocol: str, metric: str, figure: Mapping[str, Any]) -> dict[str,
 
 def _without_element(protocol: Protocol) -> Protocol:
     """The same protocol for a run that asks for no element, so that a missing one costs nothing."""
+    names = "no_place", "no_pick", "positive_not_ranked", "no_box", "no_positive"
+    harmless: dict[str, Any] = dict.fromkeys(names, scored_as_answered)
     return replace(
         protocol,
         element=None,
-        **dict.fromkeys(("no_place", "no_pick", "positive_not_ranked", "no_box", "no_positive"), scored_as_answered),
+        **harmless,
         episode=rules.all_count,
         entries_of_f1=rules.one_entry,
         unknowns={name: applies for name, applies in protocol.unknowns.items() if name != "element"},

@@ -129,8 +129,6 @@ LAYOUTS: Mapping[str, Layout] = {
     ),
 }
 """Layouts by the name of the table."""
-ABLATION_TABLES: Mapping[str, str] = {"markup": "5", "observation": "observations", "ranker": "rankers"}
-"""The table of each axis of `ablate`."""
 
 
 def build(request: TableInput) -> TableDocument:

@@ -235,7 +235,7 @@ def _judge_all(
             progress.advance(judgement.outcome)
 
         try:
-            with journal, watch.judging(len(wanted), f"judge {run.name}") as progress:
+            with journal, watch.counting(len(wanted), f"judge {run.name}", "judgements") as progress:
                 return await paid.ask_left(
                     wanted, done, lambda item: run.judge(item, model), keep, progress, concurrency
                 )
