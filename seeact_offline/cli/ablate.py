@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from seeact_offline.cli import options
 from seeact_offline.cli.eval import add_model_arguments, add_run_arguments, config_of
 from seeact_offline.cli.output import note, say
+from seeact_offline.cli.parser import Parser
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files.markdown import printable
 from seeact_offline.pages.marks import MARK_KINDS, MARK_POSITIONS, MarkPosition
@@ -32,19 +33,19 @@ ROWS = {"markup": ("kinds", "positions", "turn1"), "observation": ("observations
 T = TypeVar("T", bound=str)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("--over", choices=tuple(AXES), required=True, help="settings in which the rows differ")
     add_arguments_of(parser, [*AXES])
 
 
-def add_arguments_of(parser: argparse.ArgumentParser, axes: Sequence[str]) -> None:
+def add_arguments_of(parser: Parser, axes: Sequence[str]) -> None:
     """Adds the options of these axes."""
     options.add_asked_data(parser)
     rows = parser.add_argument_group("rows of the table")
     if "markup" in axes:
         _add_markup(rows)
     asked = parser.add_argument_group("ranking and prompts")
-    options.add_group_arguments(asked)
+    options.add_group_arguments(parser, asked)
     options.add_fields(asked, EvalConfig, "max_image_side")
     for axis in (AXES[name] for name in axes):
         if isinstance(axis, OptionAxis):

@@ -204,15 +204,13 @@ def _fill(parser: Parser, verb: str, words: Sequence[str]) -> None:
             parser.strategies = load_strategies(words)
         except InputError as error:
             parser.exit(fail(error.sentence or f"--{error}"))
-        parser.own = option_names(parser.strategies)
+        parser.shown = option_names(parser.strategies)
     module.add_arguments(parser)
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.add_argument(
-        "--log-level",
-        choices=LOG_LEVELS,
-        default="warning",
+        "--log-level", choices=LOG_LEVELS, default="warning",
         help="level of libraries' log messages (default: %(default)s)",
-    )
+    )  # fmt: skip
     variables = ""
     variable_names = {action.variable for action in parser._actions if hasattr(action, "variable")}
     if variable_names and (variable_names & os.environ.keys() or Path(".env").is_file()):

@@ -14,24 +14,17 @@ JUDGE = "judge-"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "checkout",
-        type=Path,
-        metavar="PATH",
+        "checkout", type=Path, metavar="PATH",
         help="folder of the checkout, with src/data_utils/prompts.py unless --from is given",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--from",
-        dest="agent",
-        metavar="AGENT",
+        "--from", dest="agent", metavar="AGENT",
         help=f"the checkout is that of an agent, a judge or a baseline: {', '.join(IMPORTABLE)}",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("prompts-imported"),
-        metavar="DIR",
+        "--out", type=Path, default=Path("prompts-imported"), metavar="DIR",
         help="folder of the new pack (default: %(default)s)",
-    )
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from seeact_offline.cli.parser import MOST_NAMED, Parser, basic
+from seeact_offline.cli.parser import MOST_NAMED, Parser
 from seeact_offline.dataset import SPLITS, TEST_SPLITS, canonical_split, open_split
 from seeact_offline.files.digest import PREFIX
 from seeact_offline.files.options import (
@@ -174,7 +174,7 @@ def add_asked_data(parser: argparse.ArgumentParser) -> None:
 def add_question_arguments(parser: Parser, several: bool = False) -> None:
     """Adds the options that determine a model's questions. `several`: allow more than one grounding."""
     asked = parser.add_argument_group(RANKING)
-    add_group_arguments(asked)
+    add_group_arguments(parser, asked)
     if several:
         added = add_fields(asked, EvalConfig, "grounding", type=_groundings, metavar="NAME[,NAME]")
         added["grounding"].help = f"{added['grounding'].help}; several make a grid"
@@ -216,17 +216,13 @@ def _grounding(text: str) -> str:
     return text
 
 
-def add_group_arguments(asked: argparse._ActionsContainer) -> None:
+def add_group_arguments(parser: Parser, asked: argparse._ActionsContainer) -> None:
     """Adds the options that determine the candidates of a question and its wording."""
+    parser.shown |= {"config"}
     names = [name for name in names_in(EvalConfig, RANKING) if name not in ("grounding", "agent")]
     add_fields(asked, EvalConfig, *names)
-    basic(
-        asked.add_argument(
-            "--config",
-            type=Path,
-            metavar="FILE.yaml",
-            help="read options from this file; typed ones override it",
-        )
+    asked.add_argument(
+        "--config", type=Path, metavar="FILE.yaml", help="read options from this file; typed ones override it"
     )
 
 

@@ -46,23 +46,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ranking = parser.add_argument_group("ranking")
     options.add_fields(ranking, RankConfig, "ranker", "dtype", "backend")
     ranking.add_argument(
-        "--out",
-        type=Path,
-        required=True,
-        metavar="FILE",
+        "--out", type=Path, required=True, metavar="FILE",
         help="score file; a killed run resumes from FILE.partial.jsonl",
-    )
+    )  # fmt: skip
     ranking.add_argument(
-        "--format",
-        choices=tuple(SUFFIXES),
-        default="parquet",
+        "--format", choices=tuple(SUFFIXES), default="parquet",
         help="parquet, or the official pickle (default: %(default)s)",
-    )
+    )  # fmt: skip
     ranking.add_argument(
-        "--curve",
-        action="store_true",
+        "--curve", action="store_true",
         help="also FILE's .curve.csv, .png, .pdf and .svg: recall@k and the ceiling of Step SR for k = 1 to 100",
-    )
+    )  # fmt: skip
     ranking.add_argument(
         "--beside", type=Path, action="append", default=[], metavar="FILE.curve.csv",
         help="with --curve: add the curve of another ranker to the picture, under its file's name; repeatable",

@@ -39,11 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     other.add_argument("--samples", type=Path, metavar="FILE", help="uground: the samples, with the right answers")
     other.add_argument("--plan", type=Path, metavar="FILE", help="uground: the plans")
     other.add_argument(
-        "--answers",
-        type=Path,
-        metavar="FILE",
+        "--answers", type=Path, metavar="FILE",
         help="uground: the answered places (default: only operations are scored)",
-    )
+    )  # fmt: skip
 
 
 def import_files(args: argparse.Namespace) -> ImportedRun | int | None:

@@ -10,7 +10,7 @@ from typing import Any
 from seeact_offline.cli import options
 from seeact_offline.cli.eval import config_of
 from seeact_offline.cli.output import say
-from seeact_offline.cli.parser import Parser, basic
+from seeact_offline.cli.parser import Parser
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.cli.shown_files import (
     PicturePaths,
@@ -40,41 +40,26 @@ TARGET = "\ntarget: "
 def add_arguments(parser: Parser) -> None:
     options.add_data_arguments(parser)
     options.add_question_arguments(parser)
-    basic(
-        parser.add_argument(
-            "--step",
-            default="0",
-            metavar="N|ID",
-            help="number in the split from 0, or ANNOTATION_ID_ACTION_UID (default: 0)",
-        )
-    )
-    basic(parser.add_argument("--json", action="store_true", help="machine-readable output"))
+    parser.add_argument(
+        "--step", default="0", metavar="N|ID",
+        help="number in the split from 0, or ANNOTATION_ID_ACTION_UID (default: 0)",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="machine-readable output")
+    parser.shown |= {"step", "json", "picture", "boxes", "out"}
     pictures = parser.add_argument_group("pictures")
-    basic(
-        pictures.add_argument(
-            "--picture",
-            type=Path,
-            metavar="FILE",
-            help="write the picture exactly as it is sent; of several groups FILE-0, FILE-1, ...",
-        )
-    )
-    basic(
-        pictures.add_argument(
-            "--boxes",
-            type=Path,
-            metavar="FILE",
-            help="write the page with all candidates: the right ones green,"
-            " the others offered red with their ranks, the rest blue",
-        )
-    )
-    basic(
-        pictures.add_argument(
-            "--out",
-            type=Path,
-            metavar="DIR",
-            help="folder for the pictures as sent (default: runs/show/STEP, or none with --picture)",
-        )
-    )
+    pictures.add_argument(
+        "--picture", type=Path, metavar="FILE",
+        help="write the picture exactly as it is sent; of several groups FILE-0, FILE-1, ...",
+    )  # fmt: skip
+    pictures.add_argument(
+        "--boxes", type=Path, metavar="FILE",
+        help="write the page with all candidates: the right ones green,"
+        " the others offered red with their ranks, the rest blue",
+    )  # fmt: skip
+    pictures.add_argument(
+        "--out", type=Path, metavar="DIR",
+        help="folder for the pictures as sent (default: runs/show/STEP, or none with --picture)",
+    )  # fmt: skip
     options.add_fields(pictures, EvalConfig, "image_format", "image_detail")
 
 

@@ -48,16 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.each_split(parser)
     figures = parser.add_mutually_exclusive_group()
     figures.add_argument(
-        "--profile",
-        action="store_true",
+        "--profile", action="store_true",
         help="show how like real pages and tasks the data are, beside the real figures",
-    )
+    )  # fmt: skip
     figures.add_argument(
-        "--tokenizer",
-        default="words",
-        metavar="NAME",
+        "--tokenizer", default="words", metavar="NAME",
         help="words, tiktoken:ENCODING or hf:DIR_OR_ID (default: %(default)s)",
-    )
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="machine-readable output")
 
 

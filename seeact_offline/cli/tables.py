@@ -38,10 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--check", type=Path, metavar="FILE", help="make the tables in a file again and list the cells that have moved"
     )
     parser.add_argument(
-        "--dataset",
-        metavar="DIR|FILE|HUB_ID",
+        "--dataset", metavar="DIR|FILE|HUB_ID",
         help="--table 1: a data set to count instead of a file; --check: the one that was counted",
-    )
+    )  # fmt: skip
     parser.add_argument("--by", choices=("website", "domain"), help="--table 2, 3: a row for each of them")
     parser.add_argument(
         "--which", default=NEWEST, metavar="newest|oldest|DATE",
