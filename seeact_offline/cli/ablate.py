@@ -58,7 +58,7 @@ def add_arguments_of(parser: Parser, axes: Sequence[str]) -> None:
                     options.add_own(asked, option, axis.agent)
     if "ranker" in axes:
         rows.add_argument(
-            "--rankers", type=_names, metavar="NAME|FILE[+...],...",
+            "--rankers", type=lambda text: tuple(name for part in text.split(",") if (name := part.strip())), metavar="NAME|FILE[+...],...",
             help="rankers, score files and fusions of them, as --ranker takes",
         )  # fmt: skip
     add_model_arguments(parser)
@@ -141,10 +141,6 @@ def _write(name: str, folder: Path, table: dict[str, Any]) -> TableDocument:
     out.write("table.csv", document.text("csv"))
     out.write("table.tex", printable(document.latex()))
     return document
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _listed(choices: Sequence[T]) -> Callable[[str], tuple[T, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from seeact_offline.cli.output import say
@@ -28,20 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    written = (
-        import_agent_prompts(args.agent, args.checkout, args.out)
-        if args.agent
-        else import_prompts(args.checkout, args.out)
-    )
-    for path in written:
+    import_pack = partial(import_agent_prompts, args.agent) if args.agent else import_prompts
+    for path in import_pack(args.checkout, args.out):
         say(str(path))
-    say(f"Use it with {_asked_by(args.agent)}--prompts {args.out}")
+    asked_by = f"--agent {args.agent} " if args.agent else ""
+    if args.agent == MINDACT:
+        asked_by = "--grounding mindact --layout seq2seq --max-input-tokens 512+512 "
+    elif asked_by and args.agent.startswith(JUDGE):
+        asked_by = f"--judge {args.agent.removeprefix(JUDGE)} "
+    say(f"Use it with {asked_by}--prompts {args.out}")
     return 0
-
-
-def _asked_by(agent: str | None) -> str:
-    if agent == MINDACT:
-        return "--grounding mindact --layout seq2seq --max-input-tokens 512+512 "
-    if agent and agent.startswith(JUDGE):
-        return f"--judge {agent.removeprefix(JUDGE)} "
-    return f"--agent {agent} " if agent else ""

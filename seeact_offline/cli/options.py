@@ -11,18 +11,7 @@ from typing import Any, TypeVar
 from seeact_offline.cli.parser import MOST_NAMED, Parser
 from seeact_offline.dataset import SPLITS, TEST_SPLITS, canonical_split, open_split
 from seeact_offline.files.digest import PREFIX
-from seeact_offline.files.options import (
-    ABOVE_0,
-    COUNT,
-    FROM_0,
-    POSITIVE,
-    SEED,
-    SHARE,
-    defaults_of,
-    help_of,
-    names_in,
-    words_of,
-)
+from seeact_offline.files.options import ABOVE_0, COUNT, POSITIVE, defaults_of, help_of, names_in, words_of
 from seeact_offline.grounding.strategies import UNGROUNDED, find_strategy, own_options
 from seeact_offline.grounding.strategy import Option
 from seeact_offline.ranking.stage import DATA, EXECUTION, RANKING, RankConfig
@@ -57,10 +46,7 @@ def reader(read: Callable[[str], T]) -> Callable[[str], T]:
 
 positive_int: Callable[[str], int] = reader(POSITIVE.read)
 count: Callable[[str], int] = reader(COUNT.read)
-seed: Callable[[str], int] = reader(SEED.read)
 positive_float: Callable[[str], float] = reader(ABOVE_0.read)
-non_negative_float: Callable[[str], float] = reader(FROM_0.read)
-share: Callable[[str], float] = reader(SHARE.read)
 
 
 class Several(argparse.Action):

@@ -29,7 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "finished", type=Path, nargs="?", metavar="RUN|FILE", help="a run's folder, or predictions of another program"
     )
     parser.add_argument(
-        "--protocol", type=_names, default=(), metavar="NAME[,NAME...]",
+        "--protocol", default=(), metavar="NAME[,NAME...]",
+        type=lambda text: tuple(dict.fromkeys(name.strip() for name in text.split(","))),
         help=f"scoring rules: {', '.join(PROTOCOLS)} or FILE.py:NAME (default: the run's or the format's); for several,"
         " the rules that make them differ are printed",
     )  # fmt: skip
@@ -144,8 +145,3 @@ def _show(done: Run) -> int:
     n_failed = done.record.n_not_run - sum(done.record.data_faults.values())
     has_failed = n_failed and not done.record.format
     return 1 if has_failed or not done.record.complete else 0
-
-
-def _names(text: str) -> tuple[str, ...]:
-    """Names separated by commas, each once."""
-    return tuple(dict.fromkeys(name.strip() for name in text.split(",")))

@@ -93,13 +93,7 @@ def profile_table(profiles: Mapping[str, Mapping[str, float | None]]) -> str:
 def _as_json(
     dataset: str, all_stats: list[DatasetStats], tokenizer: Tokenizer, paper: Mapping[str, Mapping[str, Any]]
 ) -> str:
-    splits = {
-        stats.split: {
-            **dataclasses.asdict(stats),
-            "paper": paper.get(stats.split),
-        }
-        for stats in all_stats
-    }
+    splits = {stats.split: {**dataclasses.asdict(stats), "paper": paper.get(stats.split)} for stats in all_stats}
     return json.dumps({"dataset": dataset, "tokenizer": tokenizer.name, "splits": splits}, indent=2)
 
 

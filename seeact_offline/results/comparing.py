@@ -10,7 +10,7 @@ from pathlib import Path
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import read_manifest, read_results, read_steps
-from seeact_offline.runs.selection import selected_split
+from seeact_offline.runs.opening import selected_split
 from seeact_offline.scoring.comparison import Comparison
 from seeact_offline.scoring.paired import DataName, ScoredRun, compare_runs, pooled
 from seeact_offline.scoring.waterfall import LEFT_OUT, NOT_RUN

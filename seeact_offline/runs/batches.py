@@ -351,18 +351,10 @@ def _import(model: ModelSettings, out: RunFolder, batches: BatchFolder) -> Batch
     counts = {"read": reader.new, "known": reader.known, "failed": len(failed), "lost": lost}
     last.close(Closing(given_up, [*codec.refused], counts))
     return BatchReport(
-        batches.path,
-        last.number,
-        read=reader.new,
-        known=reader.known,
-        answered=last.file.requests - len(left),
-        failed=dict(Counter(name for name, _ in failed.values())),
-        lost=lost,
-        given_up=len(given_up),
-        odd=dict(reader.odd),
-        problems=tuple(reader.problems),
-        dropped=codec.dropped[len(dropped_before) :],
-    )
+        batches.path, last.number, read=reader.new, known=reader.known, lost=lost, given_up=len(given_up),
+        answered=last.file.requests - len(left), failed=dict(Counter(name for name, _ in failed.values())),
+        odd=dict(reader.odd), problems=tuple(reader.problems), dropped=codec.dropped[len(dropped_before) :],
+    )  # fmt: skip
 
 
 def _check_identity(codec: BatchCodec, wave: Wave) -> None:
