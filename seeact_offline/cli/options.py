@@ -162,7 +162,13 @@ def add_question_arguments(parser: Parser, several: bool = False) -> None:
     asked = parser.add_argument_group(RANKING)
     add_group_arguments(parser, asked)
     if several:
-        added = add_fields(asked, EvalConfig, "grounding", type=_groundings, metavar="NAME[,NAME]")
+        added = add_fields(
+            asked,
+            EvalConfig,
+            "grounding",
+            type=lambda text: tuple(dict.fromkeys(_grounding(name.strip()) for name in text.split(","))),
+            metavar="NAME[,NAME]",
+        )
         added["grounding"].help = f"{added['grounding'].help}; several make a grid"
     else:
         add_fields(asked, EvalConfig, "grounding", type=_grounding)
@@ -184,10 +190,6 @@ def add_own(asked: argparse._ActionsContainer, option: Option, owners: str) -> N
     else:
         action = asked.add_argument(name, type=reader(option.read), metavar=option.metavar, help=purpose)
     action.is_own = True  # type: ignore[attr-defined]
-
-
-def _groundings(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_grounding(name.strip()) for name in text.split(",")))
 
 
 def _grounding(text: str) -> str:

@@ -158,7 +158,12 @@ def _print_text(prepared: PreparedStep, shown: dict[str, Any], pictures: Picture
     if is_shared:
         say(f"\n== turn 1, of every group\n{firsts.pop()}")
     for i, (group, sent) in enumerate(zip(shown["groups"], pictures, strict=True)):
-        descriptions = [_describe(picture, config) for picture in sent if picture is not None]
+        descriptions = []
+        for shown_picture in (picture for picture in sent if picture is not None):
+            size = getattr(shown_picture.picture, "size", None)
+            pixels = "" if size is None else f"{size[0]} x {size[1]} px, "
+            coded = f"{config.image_format}, {shown_picture.n_bytes / 1000:,.0f} kB, detail {config.image_detail}"
+            descriptions.append(f"picture {shown_picture.path} ({pixels}{coded})")
         where = f"{' and '.join(descriptions)}, page pixels {group['crop']}" if descriptions else "no picture"
         say(f"\n== group {i}: {counted(len(group['choices']), 'choice')}, {where}")
         if group["system"] and len(systems) > 1:
@@ -189,11 +194,3 @@ def _print_right(prepared: PreparedStep, shown: dict[str, Any]) -> None:
         step = prepared.step
         words = prepared.page.ranker_text(element).split(TARGET, 1)[-1] if step.has_page else step.action_text
         say(f"{element}  {place}  {words[:100]}")
-
-
-def _describe(sent: SentPicture, config: EvalConfig) -> str:
-    """A picture in words: its file, size, format and detail."""
-    size = getattr(sent.picture, "size", None)
-    pixels = "" if size is None else f"{size[0]} x {size[1]} px, "
-    coded = f"{config.image_format}, {sent.n_bytes / 1000:,.0f} kB, detail {config.image_detail}"
-    return f"picture {sent.path} ({pixels}{coded})"

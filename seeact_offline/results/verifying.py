@@ -148,7 +148,13 @@ def verify_files(
         if split is None:
             findings.not_proved.append(f"that right answers and steps are those of the data: {problem}")
         else:
-            _check_steps(run, split, finished, findings)
+            keys, in_run = frozenset(split.keys), {truth.key for truth in finished.truths}
+            missing, is_whole = sorted(keys - in_run), _results(run).get("complete")
+            is_partial = finished.settings.get("answered_only") or finished.settings.get("format") == "uground"
+            findings.add("targets.jsonl", [f"{key} is no step of the data" for key in sorted(in_run - keys)])
+            if missing and is_whole and not is_partial:
+                n_missing = counted(len(missing), "step")
+                findings.add("targets.jsonl", [f"{n_missing} of the data missing, {missing[0]} first"])
         try:
             grounding = open_grounding(RunFolder(run).content(), run / "captions.jsonl")
         except Exception as error:
@@ -189,15 +195,6 @@ def _data(run: Path, dataset: Any) -> tuple[Split | None, str]:
             "dataset", sentence=f"{source} has other rows than {run} was run on; name its data with `dataset`"
         )
     return None, f"{source} holds other rows now; --dataset names the data"
-
-
-def _check_steps(run: Path, split: Split, finished: FinishedRun, findings: _Findings) -> None:
-    keys, in_run = frozenset(split.keys), {truth.key for truth in finished.truths}
-    strange, missing = sorted(in_run - keys), sorted(keys - in_run)
-    findings.add("targets.jsonl", [f"{key} is no step of the data" for key in strange])
-    is_partial = finished.settings.get("answered_only") or finished.settings.get("format") == "uground"
-    if missing and _results(run).get("complete") and not is_partial:
-        findings.add("targets.jsonl", [f"{counted(len(missing), 'step')} of the data missing, {missing[0]} first"])
 
 
 def _light_differences(split: Split, truths: Mapping[Any, Truth]) -> Iterator[str]:

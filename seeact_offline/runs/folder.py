@@ -542,12 +542,10 @@ def _line(row: Mapping[str, Any]) -> str:
     return _ENCODER.encode(redact_values(row))
 
 
-def _plain(value: Any) -> Any:
-    """A record as its row, and a set as a sorted list."""
-    return redact_values(sorted(value) if isinstance(value, frozenset) else _row(value))
-
-
-_ENCODER = json.JSONEncoder(default=_plain)
+# a record as its row, and a set as a sorted list
+_ENCODER = json.JSONEncoder(
+    default=lambda value: redact_values(sorted(value) if isinstance(value, frozenset) else _row(value))
+)
 
 
 def _lines(lines: Iterable[str]) -> str:

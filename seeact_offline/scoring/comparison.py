@@ -240,16 +240,13 @@ def _about(comparison: Comparison) -> list[str]:
     """The notes needed to read the figures."""
     notes = [
         f"Percent, over {comparison.n_steps} steps of {comparison.n_tasks} tasks, protocol {comparison.protocol}."
-        " Macro: mean"
-        " over tasks of the task's mean, to which interval, standard error and effective n belong. Tied: the figures"
-        " are equal"
-        f" as printed. Not told apart from the best: at {SIGNIFICANT * 100:g} %, all pairs of runs considered.",
+        " Macro: mean over tasks of the task's mean, to which interval, standard error and effective n belong. Tied:"
+        f" the figures are equal as printed. Not told apart from the best: at {SIGNIFICANT * 100:g} %, all pairs of runs considered.",
     ]
     if comparison.groups:
         notes.append(
             "A group is the mean of its runs: a step's credit is its mean over them, and intervals are over tasks. sd:"
-            " sample standard"
-            " deviation of the runs' own averages."
+            " sample standard deviation of the runs' own averages."
         )
     for name, runs in comparison.groups.items():
         more = ", which differ in more than their seed" if name in comparison.mixed else ""
@@ -263,8 +260,7 @@ def _about(comparison: Comparison) -> list[str]:
     if comparison.averaged_otherwise:
         notes.append(
             f"The own results of {', '.join(comparison.averaged_otherwise)} have other figures: their protocol"
-            " averages in"
-            " another way, or over steps that are not compared."
+            " averages in another way, or over steps that are not compared."
         )
     return notes
 
@@ -292,11 +288,9 @@ def _differences(comparison: Comparison) -> Table:
     needed = f"tasks for {comparison.detect:g} points"
     note = (
         "Of the macro averages, the other run minus the baseline, paired by step, clustered by task. p: how often the"
-        " tasks' differences average as far from 0 with other signs, of all"
-        f" patterns of signs up to {EXACT_UP_TO} tasks, of {RESAMPLES:,} random ones beyond. Interval: the differences"
-        " that the same"
-        " test does not reject at 5 %. Detectable: the smallest difference that these tasks find in four of five such"
-        " comparisons"
+        " tasks' differences average as far from 0 with other signs, of all patterns of signs up to"
+        f" {EXACT_UP_TO} tasks, of {RESAMPLES:,} random ones beyond. Interval: the differences that the same test does"
+        " not reject at 5 %. Detectable: the smallest difference that these tasks find in four of five such comparisons"
         f" (5 %, two-sided); not known where fewer than {FEWEST_TASKS} tasks differ."
     )
     if several:
@@ -356,12 +350,10 @@ def _noise(comparison: Comparison) -> Table | None:
     ]
     note = (
         "Of the macro average of one run. Between tasks: other tasks would give another figure. Between seeds: a seed"
-        " moves all tasks alike. The rest:"
-        " tasks answer to the seed in their own ways. Seeds: how many each of two methods needs on these"
-        f" {comparison.n_tasks} tasks, so that a"
-        f" difference of {comparison.detect:g} points is found in four of five comparisons (5 %, two-sided), if both"
-        " vary as these runs do and part"
-        " alike at every task; as they never do, it is a lower bound."
+        " moves all tasks alike. The rest: tasks answer to the seed in their own ways. Seeds: how many each of two"
+        f" methods needs on these {comparison.n_tasks} tasks, so that a difference of {comparison.detect:g} points is"
+        " found in four of five comparisons (5 %, two-sided), if both vary as these runs do and part alike at every"
+        " task; as they never do, it is a lower bound."
     )
     header = ("metric", "repeats", *_SOURCES, f"seeds for {comparison.detect:g} points")
     return Table(title="Order and noise: the variance of a figure", header=header, rows=rows, notes=[note], n_labels=2)
@@ -377,10 +369,8 @@ def _difference_noise(comparison: Comparison) -> Table | None:
     ]  # fmt: skip
     note = (
         f"Of the difference of macro averages as it stands. Tasks, seeds: how many would find {comparison.detect:g}"
-        " points in four of five comparisons"
-        " (5 %, two-sided), tasks with the seeds that there are, seeds of each group on as many tasks as there are."
-        " None: no number does, since what"
-        " the other adds is too much alone."
+        " points in four of five comparisons (5 %, two-sided), tasks with the seeds that there are, seeds of each group"
+        " on as many tasks as there are. None: no number does, since what the other adds is too much alone."
     )
     needed = [f"{what} for {comparison.detect:g} points" for what in ("tasks", "seeds")]
     return Table(
@@ -429,8 +419,7 @@ def _solved_by(overlap: Overlap) -> Table:
     low, high = map(percent, overlap.union.ci95)
     notes = [
         f"Solved: {METRICS[overlap.metric]} of the step is 1. The union, the steps that some run solves, bounds every"
-        " choice of a run for each"
-        f" step (a perfect router): {percent(overlap.union.macro)} % macro, 95 % interval {low} to {high},"
+        f" choice of a run for each step (a perfect router): {percent(overlap.union.macro)} % macro, 95 % interval {low} to {high},"
         f" {percent(overlap.union.micro)} % micro."
     ]
     header = ("runs that solve the step", "steps", "% of steps", "by at least so many", "% of steps")
@@ -481,14 +470,12 @@ def _pairs(overlap: Overlap) -> Table:
     ]  # fmt: skip
     notes = [
         f"{METRICS[overlap.metric]}, macro. p, Holm: adjusted for {len(overlap.pairs)} pairs. Kappa: Cohen's, of"
-        " failing, with its 95 % interval over"
-        " tasks: 1 where two runs fail at the same steps, 0 where they do as by chance. Fleiss' kappa of all runs:"
+        " failing, with its 95 % interval over tasks: 1 where two runs fail at the same steps, 0 where they do as by chance. Fleiss' kappa of all runs:"
         f" {kappa_text(overlap.kappa)}."
     ]
     header = (
         "difference", "points", "95 % interval", "p", "p, Holm", "only the first named solves", "only the second",
-        "both solve", "both fail",
-        "kappa of failures",
+        "both solve", "both fail", "kappa of failures",
     )  # fmt: skip
     return Table(title="All pairs of runs", header=header, rows=rows, notes=notes)
 

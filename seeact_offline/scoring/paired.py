@@ -22,7 +22,7 @@ from seeact_offline.scoring import aggregate, inference
 from seeact_offline.scoring.comparison import SIGNIFICANT, BreakdownRow, Comparison, PairedDifference, Repeats, Variance
 from seeact_offline.scoring.inference import Gap
 from seeact_offline.scoring.metrics import STEP_FIELDS
-from seeact_offline.scoring.noise import DifferenceNoise, FigureNoise, difference_noise, figure_noise
+from seeact_offline.scoring.noise import DifferenceNoise, difference_noise, figure_noise
 from seeact_offline.scoring.overlap import FEWEST_RUNS, overlap
 from seeact_offline.scoring.step_scores import StepRow
 
@@ -219,7 +219,12 @@ def compare_runs(
         breakdowns={name: _breakdown(table, BREAKDOWNS[name], seed) for name in by},
         detect=detect,
         seed=seed,
-        noise=tuple(noise for of_names, names in repeated for noise in _noise(of_names, names, detect)),
+        noise=tuple(
+            figure_noise(metric, tuple(names), _task_means(of_names, metric, names), detect / 100)
+            for of_names, names in repeated
+            for metric in of_names.metrics
+            if of_names.n_tasks > 1
+        ),
         difference_noise=_difference_noise(runs, mixed, of_seeds, detect),
         overlap=together,
     )
@@ -410,12 +415,6 @@ def _repeats(table: _Table, names: Sequence[str]) -> list[Repeats]:
 def _task_means(table: _Table, metric: str, names: Sequence[str]) -> np.ndarray:
     """Shape (n_tasks, n_runs)."""
     return np.stack([table.means(table.credit(metric, name)) for name in names], axis=1)
-
-
-def _noise(table: _Table, names: Sequence[str], detect: float) -> list[FigureNoise]:
-    if table.n_tasks < 2:
-        return []
-    return [figure_noise(m, tuple(names), _task_means(table, m, names), detect / 100) for m in table.metrics]
 
 
 def _difference_noise(

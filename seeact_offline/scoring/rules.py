@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields, replace
 from random import Random
 from typing import TYPE_CHECKING
 
-from seeact_offline.records import OPERATIONS, Box, ClickedBox, Kinship, Operation, Prediction, Truth
+from seeact_offline.records import OPERATIONS, ClickedBox, Kinship, Operation, Prediction, Truth
 from seeact_offline.scoring import metrics
 
 if TYPE_CHECKING:
@@ -343,14 +343,12 @@ def until_a_bad_page(truths: Sequence[Truth]) -> list[bool]:
     # rows of a task need not stand in its order; an index that is not known leaves them as they are
     for i in sorted(range(len(truths)), key=lambda i: truths[i].index or 0):
         truth = truths[i]
-        if truth.picture_size is None or (truth.boxes and _leaves_page(truth.boxes[0], truth.picture_size)):
+        width, height = truth.picture_size or (0, 0)
+        leave = [box.x < 0 or box.y < 0 or box.right > width or box.bottom > height for box in truth.boxes[:1]]
+        if truth.picture_size is None or any(leave):
             ended.add(truth.key.annotation_id)
         counts[i] = truth.key.annotation_id not in ended
     return counts
-
-
-def _leaves_page(box: Box, page: tuple[int, int]) -> bool:
-    return box.x < 0 or box.y < 0 or box.right > page[0] or box.bottom > page[1]
 
 
 def one_entry(truth: Truth, credit: Credit) -> tuple[float, ...]:
