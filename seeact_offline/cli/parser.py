@@ -71,7 +71,9 @@ class Parser(argparse.ArgumentParser):
         """Formats the help without the options that few people need."""
         formatter = self._get_formatter()
         positionals = [action for action in self._actions if not action.option_strings]
-        formatter.add_usage(" ".join(["%(prog)s [options]", *map(_word, positionals)]), [], [])
+        names = {str(action.metavar or action.dest): action.nargs for action in positionals}
+        words = (name if nargs is None else f"[{name} ...]" for name, nargs in names.items())
+        formatter.add_usage(" ".join(["%(prog)s [options]", *words]), [], [])
         formatter.add_text(self.description)
         for group in self._action_groups:
             shown = [action for action in group._group_actions if self._is_shown(action)]
@@ -115,8 +117,3 @@ class _Help(argparse.Action):
         text = parser.short_help() if is_short else parser.format_help()  # type: ignore[attr-defined]
         say(text.removesuffix("\n"))
         parser.exit()
-
-
-def _word(action: argparse.Action) -> str:
-    name = str(action.metavar or action.dest)
-    return name if action.nargs is None else f"[{name} ...]"
