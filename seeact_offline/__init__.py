@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from seeact_offline.ranking.stage import rank
     from seeact_offline.results.comparing import compare
     from seeact_offline.runs.config import EvalConfig
-    from seeact_offline.runs.questions import questions
     from seeact_offline.runs.run import Run, load_run
+    from seeact_offline.runs.strategy_opening import questions
 
 __all__ = [
     "EvalConfig",
@@ -47,7 +47,7 @@ _MODULES = {
     "improve": "training.cycles",
     "load_run": "runs.run",
     "load_steps": "dataset",
-    "questions": "runs.questions",
+    "questions": "runs.strategy_opening",
     "rank": "ranking.stage",
 }
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from seeact_offline.cli import options
 from seeact_offline.cli.eval import add_model_arguments, add_run_arguments, config_of
 from seeact_offline.cli.output import note, say
+from seeact_offline.cli.parser import Parser
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files.markdown import printable
 from seeact_offline.pages.marks import MARK_KINDS, MARK_POSITIONS, MarkPosition
@@ -22,7 +23,7 @@ from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.markings import Turn1, markings_of
 from seeact_offline.scoring.report import counted, faults_in_words
 from seeact_offline.tables import build_table
-from seeact_offline.tables.ablation import ABLATION_TABLES, ablation_table
+from seeact_offline.tables.ablation import ablation_table
 from seeact_offline.tables.document import TableDocument
 
 POSITIONS: tuple[MarkPosition, ...] = ("bottom-left", "bottom-center")
@@ -32,19 +33,19 @@ ROWS = {"markup": ("kinds", "positions", "turn1"), "observation": ("observations
 T = TypeVar("T", bound=str)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("--over", choices=tuple(AXES), required=True, help="settings in which the rows differ")
     add_arguments_of(parser, [*AXES])
 
 
-def add_arguments_of(parser: argparse.ArgumentParser, axes: Sequence[str]) -> None:
+def add_arguments_of(parser: Parser, axes: Sequence[str]) -> None:
     """Adds the options of these axes."""
     options.add_asked_data(parser)
     rows = parser.add_argument_group("rows of the table")
     if "markup" in axes:
         _add_markup(rows)
     asked = parser.add_argument_group("ranking and prompts")
-    options.add_group_arguments(asked)
+    options.add_group_arguments(parser, asked)
     options.add_fields(asked, EvalConfig, "max_image_side")
     for axis in (AXES[name] for name in axes):
         if isinstance(axis, OptionAxis):
@@ -57,7 +58,7 @@ def add_arguments_of(parser: argparse.ArgumentParser, axes: Sequence[str]) -> No
                     options.add_own(asked, option, axis.agent)
     if "ranker" in axes:
         rows.add_argument(
-            "--rankers", type=_names, metavar="NAME|FILE[+...],...",
+            "--rankers", type=lambda text: tuple(name for part in text.split(",") if (name := part.strip())), metavar="NAME|FILE[+...],...",
             help="rankers, score files and fusions of them, as --ranker takes",
         )  # fmt: skip
     add_model_arguments(parser)
@@ -95,11 +96,9 @@ def run(args: argparse.Namespace) -> int:
         say(table_of_variants(estimate_ablation(config, axis, variants, TerminalWatch())).markdown())
         return 0
     ablation = ablate(config, axis, variants, TerminalWatch())
-    table_name = ABLATION_TABLES[args.over]
-    table = ablation_table(
-        table_name, ablation.path, [variant.name for variant in variants], complete=not ablation.n_left
-    )
-    say(_write(table_name, ablation.path, table).body())
+    names = [variant.name for variant in variants]
+    table = ablation_table(axis.table, ablation.path, names, complete=not ablation.n_left)
+    say(_write(axis.table, ablation.path, table).body())
     say(f"\nTable: {ablation.path / 'table.md'}")
     if ablation.n_left:
         n_steps = table["n_steps"] + ablation.n_left
@@ -142,10 +141,6 @@ def _write(name: str, folder: Path, table: dict[str, Any]) -> TableDocument:
     out.write("table.csv", document.text("csv"))
     out.write("table.tex", printable(document.latex()))
     return document
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _listed(choices: Sequence[T]) -> Callable[[str], tuple[T, ...]]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
-
 from seeact_offline.cli import ablate
+from seeact_offline.cli.parser import Parser
 
 run = ablate.run
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     ablate.add_arguments_of(parser, ["markup"])
     parser.set_defaults(over="markup")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from seeact_offline.cli import options
 from seeact_offline.cli.eval import LIMITS, add_model_arguments, config_of
 from seeact_offline.cli.output import note, say
-from seeact_offline.cli.parser import Parser, basic
+from seeact_offline.cli.parser import Parser
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files.table import Table
 from seeact_offline.live.episode_results import ERROR, figure_rows, verdicts_in_words
@@ -45,20 +45,14 @@ def add_arguments(parser: Parser) -> None:
         parser, help="%(known)s, builtin/random, or for miniwob builtin/submit (default: builtin/lexical)"
     )
     acting = parser.add_argument_group("acting")
-    basic(
-        acting.add_argument(
-            "--max-steps",
-            type=options.positive_int,
-            metavar="N",
-            help="most steps of an episode (default: the agent's own)",
-        )
-    )
-    basic(
-        acting.add_argument(
-            "--unaided", action="store_true",
-            help="builtin/oracle: end where its language has no words for the recorded act"
-            " (default: carry that act out)",
-        )
+    acting.add_argument(
+        "--max-steps", type=options.positive_int, metavar="N",
+        help="most steps of an episode (default: the agent's own)",
+    )  # fmt: skip
+    acting.add_argument(
+        "--unaided", action="store_true",
+        help="builtin/oracle: end where its language has no words for the recorded act"
+        " (default: carry that act out)",
     )  # fmt: skip
     acting.add_argument(
         "--keep-rows", action="store_true", help="keep every page that was asked about as a row of rows.jsonl, for eval"
@@ -66,6 +60,7 @@ def add_arguments(parser: Parser) -> None:
     acting.add_argument(
         "--confirm", action="store_true", help="ask before each act: Enter accepts it, n rejects it, e ends the episode"
     )
+    parser.shown |= {"max_steps", "unaided"}
     acting.add_argument("--browser", metavar="PATH", help="a Chromium (default: the one on the PATH)")
     _add_web_arguments(parser)
     runs = parser.add_argument_group(RUN)

@@ -110,9 +110,17 @@ def _run_verb(words: Sequence[str]) -> int:
     args, unknown = parser.parse_known_args(words)
     if unknown:
         args.verb_parser.unknown(unknown)
-    _show_library_logs(args.log_level)
+    # libraries' logs go to standard error, without secrets and control characters
+    root = logging.getLogger()
+    root.handlers = [handler for handler in root.handlers if not isinstance(handler, _Notes)] + [_Notes()]
+    root.setLevel(args.log_level.upper())
     hub.listener = Downloads()
-    _hide_secrets(args)
+    for name, url in vars(args).items():
+        if name.endswith("base_url") and isinstance(url, str):
+            from seeact_offline.models.address import address_of
+
+            # hides its secrets, as a run's command repeats it also where its model asks no server
+            address_of(url)
     try:
         return int(args.run(args))
     except SeeActError as error:
@@ -125,22 +133,6 @@ def _run_verb(words: Sequence[str]) -> int:
         return INTERRUPTED
     except OSError as error:
         return report_error(f"{error.filename or 'a file'} cannot be used: {error.strerror or error}", args.debug)
-
-
-def _hide_secrets(args: argparse.Namespace) -> None:
-    """Hides the secrets of addresses, which a run's command repeats also where its model asks no server."""
-    for name, url in vars(args).items():
-        if name.endswith("base_url") and isinstance(url, str):
-            from seeact_offline.models.address import address_of
-
-            address_of(url)
-
-
-def _show_library_logs(level: str) -> None:
-    """Prints libraries' logs to standard error, without secrets and control characters."""
-    root = logging.getLogger()
-    root.handlers = [handler for handler in root.handlers if not isinstance(handler, _Notes)] + [_Notes()]
-    root.setLevel(level.upper())
 
 
 class _Notes(logging.Handler):
@@ -204,30 +196,25 @@ def _fill(parser: Parser, verb: str, words: Sequence[str]) -> None:
             parser.strategies = load_strategies(words)
         except InputError as error:
             parser.exit(fail(error.sentence or f"--{error}"))
-        parser.own = option_names(parser.strategies)
+        parser.shown = option_names(parser.strategies)
     module.add_arguments(parser)
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.add_argument(
-        "--log-level",
-        choices=LOG_LEVELS,
-        default="warning",
+        "--log-level", choices=LOG_LEVELS, default="warning",
         help="level of libraries' log messages (default: %(default)s)",
-    )
+    )  # fmt: skip
     variables = ""
     variable_names = {action.variable for action in parser._actions if hasattr(action, "variable")}
-    if variable_names and (variable_names & os.environ.keys() or Path(".env").is_file()):
-        from seeact_offline.cli.variables import apply_variables
+    try:
+        if variable_names and (variable_names & os.environ.keys() or Path(".env").is_file()):
+            from seeact_offline.cli.config_file import apply_variables
 
-        try:
             variables = apply_variables(parser, words)
-        except SeeActError as error:
-            parser.exit(fail(format_error(error, parser)))
-    command = f"{variables}{parser.prog} {shlex.join(words)}"
-    parser.set_defaults(run=module.run, verb_parser=parser, command=command)
-    if "--config" in options:
-        from seeact_offline.cli.config_file import apply_config
+        command = f"{variables}{parser.prog} {shlex.join(words)}"
+        parser.set_defaults(run=module.run, verb_parser=parser, command=command)
+        if "--config" in options:
+            from seeact_offline.cli.config_file import apply_config
 
-        try:
             apply_config(parser, words)
-        except SeeActError as error:
-            parser.exit(fail(format_error(error, parser)))
+    except SeeActError as error:
+        parser.exit(fail(format_error(error, parser)))

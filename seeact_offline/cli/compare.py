@@ -25,24 +25,18 @@ ENDINGS = (".json", ".md", ".tex", *figures.ENDINGS)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "runs",
-        type=Path,
-        nargs="*",
-        metavar="RUN",
+        "runs", type=Path, nargs="*", metavar="RUN",
         help="runs, or a grid's folder; the first is the baseline, which is subtracted from each other",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--group", type=Path, nargs="+", action="append", default=[], metavar="RUN",
         help="runs that are compared as their mean, such as the seeds of a method;"
         " repeat the option, the baseline first",
     )  # fmt: skip
     parser.add_argument(
-        "--by",
-        type=lambda text: [name.strip() for name in text.split(",")],
-        default=[],
-        metavar="NAME[,NAME...]",
+        "--by", type=lambda text: [name.strip() for name in text.split(",")], default=[], metavar="NAME[,NAME...]",
         help=f"break down by {', '.join(BREAKDOWNS)}",
-    )
+    )  # fmt: skip
     parser.add_argument("--intersect", action="store_true", help="compare only the steps that all runs have")
     parser.add_argument(
         "--detect", type=float, default=5.0, metavar="POINTS",
@@ -52,11 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seed", type=int, default=0, metavar="N", help="seed of resamples and signs (default: %(default)s)"
     )
     parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="FILE",
+        "--out", type=Path, metavar="FILE",
         help=f"also write it to a file, ending in {', '.join(ENDINGS)}; a picture needs {FEWEST_RUNS} runs or more",
-    )
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:

@@ -19,11 +19,9 @@ NAMED = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "dump",
-        type=Path,
-        metavar="DUMP_DIR",
+        "dump", type=Path, metavar="DUMP_DIR",
         help="folder with ANNOTATION_ID/processed/screenshot.json, directly or in task/",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "tasks", type=Path, metavar="TASKS_DIR", help="folder with Mind2Web's JSON files, in folders by split"
     )

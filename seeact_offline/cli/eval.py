@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
-from seeact_offline.cli.parser import Parser, basic
+from seeact_offline.cli.parser import Parser
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files.options import names_in
 from seeact_offline.files.table import Table
@@ -29,18 +29,13 @@ def add_arguments(parser: Parser) -> None:
     options.add_asked_data(parser)
     options.add_question_arguments(parser, several=True)
     options.add_engine_arguments(parser)
+    parser.shown |= {"dry_run"}
     model = add_model_arguments(parser, action=options.Several)
     model.help = f"{model.help}; repeat it for a grid"
     runs = add_run_arguments(parser)
     again = parser.add_argument_group(RESUMING)
     options.add_fields(again, EvalConfig, *names_in(EvalConfig, RESUMING))
-    basic(
-        runs.add_argument(
-            "--dry-run",
-            action="store_true",
-            help="estimate calls, cost and power; send nothing",
-        )
-    )
+    runs.add_argument("--dry-run", action="store_true", help="estimate calls, cost and power; send nothing")
     runs.add_argument(
         "--batch", nargs=2, metavar=("ACTION", "DIR"),
         help="ask through batch files instead of calls: export, import or submit batches of requests in DIR",
@@ -49,18 +44,13 @@ def add_arguments(parser: Parser) -> None:
     names = ("predict_only", "label", "tags", "metadata", "exclude_flagged", "repeats")
     options.add_fields(runs, EvalConfig, *names)
     runs.add_argument(
-        "--baseline",
-        type=Path,
-        metavar="RUN",
+        "--baseline", type=Path, metavar="RUN",
         help="finished run of the same steps, which is subtracted from the new one at the end",
-    )
+    )  # fmt: skip
     runs.add_argument(
-        "--report-to",
-        type=lambda text: text.split(","),
-        default=[],
-        metavar="NAME[,NAME]",
+        "--report-to", type=lambda text: text.split(","), default=[], metavar="NAME[,NAME]",
         help="send figures and settings to trackers at the end: names of their extras, such as wandb or mlflow",
-    )
+    )  # fmt: skip
     options.add_fields(runs, EvalConfig, "out")
 
 

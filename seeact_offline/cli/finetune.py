@@ -13,7 +13,7 @@ from typing import Any
 from seeact_offline.cli import options
 from seeact_offline.cli.command import INTERRUPTED
 from seeact_offline.cli.output import note, say
-from seeact_offline.cli.parser import basic
+from seeact_offline.cli.parser import Parser
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.options import defaults_of, words_of
@@ -36,7 +36,7 @@ HERE: Mapping[str, dict[str, Any]] = {
 """How options of the command differ from the fields that declare them."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     left_out = (
         "left out: MindAct's for flan-t5, and for blip2, of which none are published;"
         " those of --small; ours for vlm and web-agent"
@@ -45,7 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(split="train")
     start = parser.add_mutually_exclusive_group()
     options.add_fields(start, FineTuning, "base")
-    basic(start.add_argument("--small", action="store_true", help="a small model and its tokenizer, both from scratch"))
+    parser.shown |= {"small"}
+    start.add_argument("--small", action="store_true", help="a small model and its tokenizer, both from scratch")
     groups = {TRAINING: parser, RECIPE: parser.add_argument_group(RECIPE, left_out)}
     for config in (FineTuning, OwnOptions, Recipe, Running):
         add_declared(parser, config, groups, but=("base",))

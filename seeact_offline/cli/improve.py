@@ -10,7 +10,7 @@ from typing import Any
 from seeact_offline.cli import options
 from seeact_offline.cli.finetune import add_declared
 from seeact_offline.cli.output import say
-from seeact_offline.cli.parser import basic
+from seeact_offline.cli.parser import Parser
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.training.cycles import OF_EACH, REPORT, ImproveConfig, improve
 from seeact_offline.training.recipe import Recipe, Running
@@ -20,7 +20,7 @@ FULL: dict[str, Any] = {"lora": None, "learning_rate": 1e-5}
 """Fields of a recipe that trains all weights."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     options.add_fields(parser, ImproveConfig, "model", required=True)
     groups: dict[str, Any] = {"options": parser}
     add_declared(parser, ImproveConfig, groups, but=("model",))
@@ -32,9 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "warmup": f"share of the steps; {usual.warmup:g}",
     }.items():
         options.add_fields(recipe, Recipe, name, help=text)
+    parser.shown |= {"full"}
     weights = recipe.add_mutually_exclusive_group()
     options.add_fields(weights, Recipe, "lora", help=f"matrices of this rank; {usual.lora}")
-    basic(weights.add_argument("--full", action="store_true", help="train all weights"))
+    weights.add_argument("--full", action="store_true", help="train all weights")
     options.add_fields(recipe, Recipe, "seed")
     add_declared(parser, Running, groups)
     parser.add_argument("--config", type=Path, metavar="FILE.yaml", help="read options from a file")

@@ -40,7 +40,11 @@ def evaluate(config: EvalConfig | None = None, *, watch: Watch | Shown | None = 
     7 0.857
     """
     is_default = isinstance(watch, Shown)
-    heard = (_NotebookWatch() if _is_seen() else Watch()) if isinstance(watch, Shown) else watch
+    heard = None if isinstance(watch, Shown) else watch
+    # somebody looks on at a terminal, and in a notebook of IPython's
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if is_default and (sys.stderr.isatty() or shell is not None):
+        heard = _NotebookWatch()
     run = run_evaluation(config, watch=heard, **options)
     if is_default and (remark := _failures(run.predictions())):
         note(remark)
@@ -57,12 +61,6 @@ class _NotebookWatch(TerminalWatch):
     def begun(self, dataset: object) -> None:
         if dataset == "sample":
             note(NOT_THE_PAPERS)
-
-
-def _is_seen() -> bool:
-    """True where somebody looks on: a terminal, or a notebook of IPython's."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return sys.stderr.isatty() or shell is not None
 
 
 def _failures(predictions: list[Prediction]) -> str:

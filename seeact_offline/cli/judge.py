@@ -10,7 +10,7 @@ from pathlib import Path
 from seeact_offline.cli import options
 from seeact_offline.cli.eval import LIMITS, add_model_arguments, config_of
 from seeact_offline.cli.output import note, say
-from seeact_offline.cli.parser import basic
+from seeact_offline.cli.parser import Parser
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
@@ -22,37 +22,27 @@ from seeact_offline.trajectories.judgements import LABELS, NO_ANSWER, VERDICTS
 from seeact_offline.trajectories.judges import JUDGES
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "source", metavar="RUN|FOLDER",
         help="a folder of trajectories (ours, WebVoyager's, Online-Mind2Web's, SeeAct's, AgentRewardBench's), a scored"
         " run, or a data set with recorded tasks, such as sample",
     )  # fmt: skip
+    parser.shown |= {"judge", "k", "repeats", "constructed", "out"}
     rules = parser.add_argument_group("judge")
-    basic(
-        rules.add_argument("--judge", choices=JUDGES, default="strict", help="rules and prompts (default: %(default)s)")
-    )
-    basic(
-        rules.add_argument(
-            "--k", type=lambda text: tuple(count.strip() for count in text.split(",")), default=(), metavar="K[,K]",
-            help="numbers of last screenshots to show, or all, such as 1,2,3,all"
-            " (default: the judge's own: 3 for openwebvoyager, 1 for agenttrek and autonomouseval, else all)",
-        )
+    rules.add_argument("--judge", choices=JUDGES, default="strict", help="rules and prompts (default: %(default)s)")
+    rules.add_argument(
+        "--k", type=lambda text: tuple(count.strip() for count in text.split(",")), default=(), metavar="K[,K]",
+        help="numbers of last screenshots to show, or all, such as 1,2,3,all"
+        " (default: the judge's own: 3 for openwebvoyager, 1 for agenttrek and autonomouseval, else all)",
     )  # fmt: skip
-    basic(
-        rules.add_argument(
-            "--repeats",
-            type=options.positive_int,
-            default=1,
-            metavar="N",
-            help="judge everything N times (default: %(default)s)",
-        )
-    )
-    basic(
-        rules.add_argument(
-            "--constructed", action="store_true",
-            help="judge right trajectories and copies that are damaged on purpose, labelled as such",
-        )
+    rules.add_argument(
+        "--repeats", type=options.positive_int, default=1, metavar="N",
+        help="judge everything N times (default: %(default)s)",
+    )  # fmt: skip
+    rules.add_argument(
+        "--constructed", action="store_true",
+        help="judge right trajectories and copies that are damaged on purpose, labelled as such",
     )  # fmt: skip
     options.add_fields(rules, EvalConfig, "prompts")
     options.add_fields(
@@ -66,14 +56,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     runs = parser.add_argument_group("run")
     limits = options.add_fields(runs, EvalConfig, *LIMITS)
     limits["seed"].help = f"seed of the bootstrap, the model and --sample (default: {JUDGES['strict'].seed})"
-    basic(
-        runs.add_argument(
-            "--out",
-            type=Path,
-            metavar="DIR",
-            help="folder of verdicts; an interrupted command resumes from it (default: runs/judge-...)",
-        )
-    )
+    runs.add_argument(
+        "--out", type=Path, metavar="DIR",
+        help="folder of verdicts; an interrupted command resumes from it (default: runs/judge-...)",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:

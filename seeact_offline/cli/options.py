@@ -8,21 +8,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from seeact_offline.cli.parser import MOST_NAMED, Parser, basic
+from seeact_offline.cli.parser import MOST_NAMED, Parser
 from seeact_offline.dataset import SPLITS, TEST_SPLITS, canonical_split, open_split
 from seeact_offline.files.digest import PREFIX
-from seeact_offline.files.options import (
-    ABOVE_0,
-    COUNT,
-    FROM_0,
-    POSITIVE,
-    SEED,
-    SHARE,
-    defaults_of,
-    help_of,
-    names_in,
-    words_of,
-)
+from seeact_offline.files.options import ABOVE_0, COUNT, POSITIVE, defaults_of, help_of, names_in, words_of
 from seeact_offline.grounding.strategies import UNGROUNDED, find_strategy, own_options
 from seeact_offline.grounding.strategy import Option
 from seeact_offline.ranking.stage import DATA, EXECUTION, RANKING, RankConfig
@@ -57,10 +46,7 @@ def reader(read: Callable[[str], T]) -> Callable[[str], T]:
 
 positive_int: Callable[[str], int] = reader(POSITIVE.read)
 count: Callable[[str], int] = reader(COUNT.read)
-seed: Callable[[str], int] = reader(SEED.read)
 positive_float: Callable[[str], float] = reader(ABOVE_0.read)
-non_negative_float: Callable[[str], float] = reader(FROM_0.read)
-share: Callable[[str], float] = reader(SHARE.read)
 
 
 class Several(argparse.Action):
@@ -174,9 +160,15 @@ def add_asked_data(parser: argparse.ArgumentParser) -> None:
 def add_question_arguments(parser: Parser, several: bool = False) -> None:
     """Adds the options that determine a model's questions. `several`: allow more than one grounding."""
     asked = parser.add_argument_group(RANKING)
-    add_group_arguments(asked)
+    add_group_arguments(parser, asked)
     if several:
-        added = add_fields(asked, EvalConfig, "grounding", type=_groundings, metavar="NAME[,NAME]")
+        added = add_fields(
+            asked,
+            EvalConfig,
+            "grounding",
+            type=lambda text: tuple(dict.fromkeys(_grounding(name.strip()) for name in text.split(","))),
+            metavar="NAME[,NAME]",
+        )
         added["grounding"].help = f"{added['grounding'].help}; several make a grid"
     else:
         add_fields(asked, EvalConfig, "grounding", type=_grounding)
@@ -200,10 +192,6 @@ def add_own(asked: argparse._ActionsContainer, option: Option, owners: str) -> N
     action.is_own = True  # type: ignore[attr-defined]
 
 
-def _groundings(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_grounding(name.strip()) for name in text.split(",")))
-
-
 def _grounding(text: str) -> str:
     if text == UNGROUNDED:
         names = words_of(EvalConfig)["grounding"].known
@@ -216,17 +204,13 @@ def _grounding(text: str) -> str:
     return text
 
 
-def add_group_arguments(asked: argparse._ActionsContainer) -> None:
+def add_group_arguments(parser: Parser, asked: argparse._ActionsContainer) -> None:
     """Adds the options that determine the candidates of a question and its wording."""
+    parser.shown |= {"config"}
     names = [name for name in names_in(EvalConfig, RANKING) if name not in ("grounding", "agent")]
     add_fields(asked, EvalConfig, *names)
-    basic(
-        asked.add_argument(
-            "--config",
-            type=Path,
-            metavar="FILE.yaml",
-            help="read options from this file; typed ones override it",
-        )
+    asked.add_argument(
+        "--config", type=Path, metavar="FILE.yaml", help="read options from this file; typed ones override it"
     )
 
 

@@ -23,18 +23,12 @@ MOST_NAMED = 4
 """Most strategies that the help of an option or an error names; more are all agents, or nearly all."""
 
 
-def basic(action: argparse.Action) -> argparse.Action:
-    """Marks an option that a verb's short help shows."""
-    action.is_basic = True  # type: ignore[attr-defined]
-    return action
-
-
 class Parser(argparse.ArgumentParser):
     """Reports wrong usage in one sentence. Options have no abbreviations, because `--config`
     is looked up by its full name."""
 
-    own: frozenset[str] = frozenset()
-    """Names of the options that the named strategy has, which the short help shows too."""
+    shown: frozenset[str] = frozenset()
+    """Names of options that the short help shows besides declared basic ones: the verb's own, the named strategy's."""
     strategies: Sequence[Strategy] | None = ()
     """Strategies that the words name, whose own options are added; None: all."""
 
@@ -73,15 +67,13 @@ class Parser(argparse.ArgumentParser):
         if action.choices is not None and value not in action.choices:
             raise argparse.ArgumentError(action, f"expected one of {', '.join(map(str, action.choices))}, got {value}")
 
-    @property
-    def is_layered(self) -> bool:
-        return len(self._actions) > MANY
-
     def short_help(self) -> str:
         """Formats the help without the options that few people need."""
         formatter = self._get_formatter()
         positionals = [action for action in self._actions if not action.option_strings]
-        formatter.add_usage(" ".join(["%(prog)s [options]", *map(_word, positionals)]), [], [])
+        names = {str(action.metavar or action.dest): action.nargs for action in positionals}
+        words = (name if nargs is None else f"[{name} ...]" for name, nargs in names.items())
+        formatter.add_usage(" ".join(["%(prog)s [options]", *words]), [], [])
         formatter.add_text(self.description)
         for group in self._action_groups:
             shown = [action for action in group._group_actions if self._is_shown(action)]
@@ -101,7 +93,7 @@ class Parser(argparse.ArgumentParser):
             or not action.option_strings
             or isinstance(action, _Help)
             or getattr(action, "is_basic", False)
-            or action.dest in self.own
+            or action.dest in self.shown
         )
 
 
@@ -121,12 +113,7 @@ class _Help(argparse.Action):
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
     ) -> None:
-        is_short = isinstance(parser, Parser) and parser.is_layered and values != "all"
+        is_short = isinstance(parser, Parser) and len(parser._actions) > MANY and values != "all"
         text = parser.short_help() if is_short else parser.format_help()  # type: ignore[attr-defined]
         say(text.removesuffix("\n"))
         parser.exit()
-
-
-def _word(action: argparse.Action) -> str:
-    name = str(action.metavar or action.dest)
-    return name if action.nargs is None else f"[{name} ...]"

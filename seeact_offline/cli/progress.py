@@ -154,9 +154,6 @@ class TerminalWatch(Watch):
     def ranking(self, total: int, label: str) -> StepProgress:
         return StepProgress(total, label)
 
-    def judging(self, total: int, label: str) -> StepProgress:
-        return StepProgress(total, label, "judgements")
-
     def counting(self, total: int, label: str, unit: str) -> StepProgress:
         return StepProgress(total, label, unit)
 

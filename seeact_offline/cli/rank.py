@@ -35,10 +35,6 @@ from seeact_offline.scoring.report import Extent, counted, data_in_words
 
 NAMED = 5
 """Steps without scores that are named one by one."""
-PUBLISHED_NOTE = "Published: the fine-tuned DeBERTa on the test sets of the original Mind2Web."
-TIES_NOTE = "{ties} of {steps} a tie across the cut at {cut}, where document order decides who is offered."
-TEXTS_NOTE = "{texts}, of which {cut} cut to the model's length."
-CUT_TEXTS = "was", "were"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,23 +42,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ranking = parser.add_argument_group("ranking")
     options.add_fields(ranking, RankConfig, "ranker", "dtype", "backend")
     ranking.add_argument(
-        "--out",
-        type=Path,
-        required=True,
-        metavar="FILE",
+        "--out", type=Path, required=True, metavar="FILE",
         help="score file; a killed run resumes from FILE.partial.jsonl",
-    )
+    )  # fmt: skip
     ranking.add_argument(
-        "--format",
-        choices=tuple(SUFFIXES),
-        default="parquet",
+        "--format", choices=tuple(SUFFIXES), default="parquet",
         help="parquet, or the official pickle (default: %(default)s)",
-    )
+    )  # fmt: skip
     ranking.add_argument(
-        "--curve",
-        action="store_true",
+        "--curve", action="store_true",
         help="also FILE's .curve.csv, .png, .pdf and .svg: recall@k and the ceiling of Step SR for k = 1 to 100",
-    )
+    )  # fmt: skip
     ranking.add_argument(
         "--beside", type=Path, action="append", default=[], metavar="FILE.curve.csv",
         help="with --curve: add the curve of another ranker to the picture, under its file's name; repeatable",
@@ -119,14 +109,15 @@ def _curve_of(path: Path) -> list[CurvePoint]:
 def _text(results: dict[str, Any]) -> str:
     size = f"{counted(results['n_steps'], 'step')} of {counted(results['n_tasks'], 'task')}"
     head = f"{results['ranker']} on {results['split']}: {size}"
-    ties = TIES_NOTE.format(
-        ties=results["ties_across_cut"], steps=counted(results["n_steps"], "step has", "steps have"), cut=CUT
-    )
-    texts = TEXTS_NOTE.format(
-        texts=counted(results["texts"], "text"), cut=counted(results["texts_truncated"], *CUT_TEXTS)
-    )
-    published = [] if results["published_recall_at_50"] is None else [PUBLISHED_NOTE]
-    return "\n\n".join([head, _table(results), "\n".join([*published, ties, texts]), "\n".join(_files(results))])
+    published = "Published: the fine-tuned DeBERTa on the test sets of the original Mind2Web."
+    steps = counted(results["n_steps"], "step has", "steps have")
+    cut = counted(results["texts_truncated"], "was", "were")
+    notes = [
+        *([] if results["published_recall_at_50"] is None else [published]),
+        f"{results['ties_across_cut']} of {steps} a tie across the cut at {CUT}, where document order decides who is offered.",
+        f"{counted(results['texts'], 'text')}, of which {cut} cut to the model's length.",
+    ]
+    return "\n\n".join([head, _table(results), "\n".join(notes), "\n".join(_files(results))])
 
 
 def _table(results: dict[str, Any]) -> str:

@@ -25,20 +25,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--picture", choices=("jpeg", "webp", "png"), default="jpeg", help="format of pictures (default: %(default)s)"
     )
     parser.add_argument(
-        "--quality",
-        type=positive_int,
-        default=80,
-        metavar="1-100",
+        "--quality", type=positive_int, default=80, metavar="1-100",
         help="quality of jpeg and webp (default: %(default)s)",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--allow-origin",
-        action="append",
-        default=[],
-        metavar="URL",
+        "--allow-origin", action="append", default=[], metavar="URL",
         help="let pages send requests to this origin too, as https://host; may be repeated"
         " (default: only that of the start)",
-    )
+    )  # fmt: skip
     parser.add_argument("--force", action="store_true", help="record all tasks, over those in --out (default: resume)")
     parser.add_argument(
         "--prove", action="store_true",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.progress import TerminalWatch
@@ -29,7 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "finished", type=Path, nargs="?", metavar="RUN|FILE", help="a run's folder, or predictions of another program"
     )
     parser.add_argument(
-        "--protocol", type=_names, default=(), metavar="NAME[,NAME...]",
+        "--protocol", default=(), metavar="NAME[,NAME...]",
+        type=lambda text: tuple(dict.fromkeys(name.strip() for name in text.split(","))),
         help=f"scoring rules: {', '.join(PROTOCOLS)} or FILE.py:NAME (default: the run's or the format's); for several,"
         " the rules that make them differ are printed",
     )  # fmt: skip
@@ -100,11 +101,7 @@ def run(args: argparse.Namespace) -> int:
         status = 0 if several.complete else 1
     elif imported is None:
         protocol = args.protocol[0] if args.protocol else None
-        status = _show(
-            rescore(
-                folder, protocol=protocol, oracle=args.oracle, causes=args.causes, also_right=args.also_right, **options
-            )
-        )
+        status = _show(rescore(folder, protocol=protocol, **_opinions(args), **options))
     else:
         status = _show(Run(folder))
     hint = None if imported is None else hint_of_run(imported.run.path)
@@ -124,10 +121,7 @@ def _check(args: argparse.Namespace) -> int:
     protocol = args.protocol[0] if args.protocol else None
     status = 0
     for folder in runs:
-        verification = verify(
-            folder, dataset=args.dataset, protocol=protocol, oracle=args.oracle, causes=args.causes,
-            also_right=args.also_right,
-        )  # fmt: skip
+        verification = verify(folder, dataset=args.dataset, protocol=protocol, **_opinions(args))
         for difference in verification.differences:
             say(f"{folder}: {difference}" if len(runs) > 1 else difference)
         for text in verification.not_proved:
@@ -135,6 +129,10 @@ def _check(args: argparse.Namespace) -> int:
         say(f"{folder}: {verification.status}")
         status = max(status, int(bool(verification.differences)))
     return status
+
+
+def _opinions(args: argparse.Namespace) -> dict[str, Any]:
+    return {name: getattr(args, name) for name in ("oracle", "causes", "also_right")}
 
 
 def _show(done: Run) -> int:
@@ -147,8 +145,3 @@ def _show(done: Run) -> int:
     n_failed = done.record.n_not_run - sum(done.record.data_faults.values())
     has_failed = n_failed and not done.record.format
     return 1 if has_failed or not done.record.complete else 0
-
-
-def _names(text: str) -> tuple[str, ...]:
-    """Names separated by commas, each once."""
-    return tuple(dict.fromkeys(name.strip() for name in text.split(",")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seeact_offline.cli.options import add_fields, given
 from seeact_offline.cli.output import fail, say
@@ -42,11 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     other.add_argument("--samples", type=Path, metavar="FILE", help="uground: the samples, with the right answers")
     other.add_argument("--plan", type=Path, metavar="FILE", help="uground: the plans")
     other.add_argument(
-        "--answers",
-        type=Path,
-        metavar="FILE",
+        "--answers", type=Path, metavar="FILE",
         help="uground: the answered places (default: only operations are scored)",
-    )
+    )  # fmt: skip
     other.add_argument("--date", metavar="DATE", help="day or moment on which the model answered (default: now)")
     add_fields(other, EvalConfig, *OWN_WORDS)
 
@@ -57,24 +55,19 @@ def import_files(args: argparse.Namespace) -> ImportedRun | int | None:
 
     Raises InputError.
     """
+    is_import = args.agent is not None or _is_of_file(args)
     if args.check:
-        if _is_import(args):
+        if is_import:
             raise InputError("check", sentence=CHECKS_ALONE)
         return None
-    if _lacks_agent(args):
-        return _show_fits(args)
+    if args.agent is None and args.finished is not None and args.finished.is_file():
+        from seeact_offline.importers import looks_like
+
+        looks = None if args.format else looks_like(args.finished)
+        if (args.format or (looks and looks.name)) == "replies":
+            return _show_fits(args)
     is_other = args.finished is not None and not _is_run(args)
-    return _imported(args) if is_other or _is_import(args) else None
-
-
-def _lacks_agent(args: argparse.Namespace) -> bool:
-    """True for raw replies of which nobody says whose language they are in."""
-    from seeact_offline.importers import looks_like
-
-    if args.agent is not None or args.finished is None or not args.finished.is_file():
-        return False
-    file_format = None if args.format else looks_like(args.finished)
-    return args.format == "replies" or (file_format is not None and file_format.name == "replies")
+    return _imported(args) if is_other or is_import else None
 
 
 def _show_fits(args: argparse.Namespace) -> int:
@@ -95,10 +88,6 @@ def _is_run(args: argparse.Namespace) -> bool:
     return args.finished is not None and (args.finished / "manifest.json").is_file()
 
 
-def _is_import(args: argparse.Namespace) -> bool:
-    return args.agent is not None or _is_of_file(args)
-
-
 def _is_of_file(args: argparse.Namespace) -> bool:
     """True where an option says how a file of predictions is read."""
     of_file = (args.format, args.samples, args.plan, args.answers, args.answered_only, args.points, args.grounding)
@@ -112,33 +101,12 @@ def _imported(args: argparse.Namespace) -> ImportedRun:
     if args.out is None:
         raise InputError("out", sentence="name a folder for the run that the predictions become with `out`")
     protocol = args.protocol[0] if args.protocol else None
-    about = {name: value for name, value in given(args, EvalConfig).items() if name in OWN_WORDS}
-    about |= {"date": args.date, "command": args.command}
+    shared: dict[str, Any] = {"out": args.out, "dataset": args.dataset, "protocol": protocol}
+    shared |= {"strict": args.strict_reading, "watch": TerminalWatch(), "date": args.date, "command": args.command}
+    shared |= {name: value for name, value in given(args, EvalConfig).items() if name in OWN_WORDS}
     if _is_run(args) and args.agent is not None and not _is_of_file(args):
-        return import_replies_of(
-            args.finished,
-            out=args.out,
-            agent=args.agent,
-            dataset=args.dataset,
-            protocol=protocol,
-            strict=args.strict_reading,
-            watch=TerminalWatch(),
-            **about,
-        )
+        return import_replies_of(args.finished, agent=args.agent, **shared)
     files = ImportFiles(run=args.finished, samples=args.samples, plan=args.plan, answers=args.answers)
     is_uground = args.samples is not None and args.plan is not None and args.finished is None
-    return import_run(
-        files,
-        out=args.out,
-        format=args.format or ("uground" if is_uground else None),
-        dataset=args.dataset,
-        split=args.split,
-        protocol=protocol,
-        answered_only=args.answered_only,
-        points=args.points,
-        grounding=args.grounding,
-        agent=args.agent,
-        strict=args.strict_reading,
-        watch=TerminalWatch(),
-        **about,
-    )
+    own = {name: getattr(args, name) for name in ("split", "answered_only", "points", "grounding", "agent")}
+    return import_run(files, format=args.format or ("uground" if is_uground else None), **own, **shared)

@@ -10,7 +10,7 @@ from typing import Any
 from seeact_offline.cli import options
 from seeact_offline.cli.eval import config_of
 from seeact_offline.cli.output import say
-from seeact_offline.cli.parser import Parser, basic
+from seeact_offline.cli.parser import Parser
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.cli.shown_files import (
     PicturePaths,
@@ -40,41 +40,26 @@ TARGET = "\ntarget: "
 def add_arguments(parser: Parser) -> None:
     options.add_data_arguments(parser)
     options.add_question_arguments(parser)
-    basic(
-        parser.add_argument(
-            "--step",
-            default="0",
-            metavar="N|ID",
-            help="number in the split from 0, or ANNOTATION_ID_ACTION_UID (default: 0)",
-        )
-    )
-    basic(parser.add_argument("--json", action="store_true", help="machine-readable output"))
+    parser.add_argument(
+        "--step", default="0", metavar="N|ID",
+        help="number in the split from 0, or ANNOTATION_ID_ACTION_UID (default: 0)",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="machine-readable output")
+    parser.shown |= {"step", "json", "picture", "boxes", "out"}
     pictures = parser.add_argument_group("pictures")
-    basic(
-        pictures.add_argument(
-            "--picture",
-            type=Path,
-            metavar="FILE",
-            help="write the picture exactly as it is sent; of several groups FILE-0, FILE-1, ...",
-        )
-    )
-    basic(
-        pictures.add_argument(
-            "--boxes",
-            type=Path,
-            metavar="FILE",
-            help="write the page with all candidates: the right ones green,"
-            " the others offered red with their ranks, the rest blue",
-        )
-    )
-    basic(
-        pictures.add_argument(
-            "--out",
-            type=Path,
-            metavar="DIR",
-            help="folder for the pictures as sent (default: runs/show/STEP, or none with --picture)",
-        )
-    )
+    pictures.add_argument(
+        "--picture", type=Path, metavar="FILE",
+        help="write the picture exactly as it is sent; of several groups FILE-0, FILE-1, ...",
+    )  # fmt: skip
+    pictures.add_argument(
+        "--boxes", type=Path, metavar="FILE",
+        help="write the page with all candidates: the right ones green,"
+        " the others offered red with their ranks, the rest blue",
+    )  # fmt: skip
+    pictures.add_argument(
+        "--out", type=Path, metavar="DIR",
+        help="folder for the pictures as sent (default: runs/show/STEP, or none with --picture)",
+    )  # fmt: skip
     options.add_fields(pictures, EvalConfig, "image_format", "image_detail")
 
 
@@ -173,7 +158,12 @@ def _print_text(prepared: PreparedStep, shown: dict[str, Any], pictures: Picture
     if is_shared:
         say(f"\n== turn 1, of every group\n{firsts.pop()}")
     for i, (group, sent) in enumerate(zip(shown["groups"], pictures, strict=True)):
-        descriptions = [_describe(picture, config) for picture in sent if picture is not None]
+        descriptions = []
+        for shown_picture in (picture for picture in sent if picture is not None):
+            size = getattr(shown_picture.picture, "size", None)
+            pixels = "" if size is None else f"{size[0]} x {size[1]} px, "
+            coded = f"{config.image_format}, {shown_picture.n_bytes / 1000:,.0f} kB, detail {config.image_detail}"
+            descriptions.append(f"picture {shown_picture.path} ({pixels}{coded})")
         where = f"{' and '.join(descriptions)}, page pixels {group['crop']}" if descriptions else "no picture"
         say(f"\n== group {i}: {counted(len(group['choices']), 'choice')}, {where}")
         if group["system"] and len(systems) > 1:
@@ -204,11 +194,3 @@ def _print_right(prepared: PreparedStep, shown: dict[str, Any]) -> None:
         step = prepared.step
         words = prepared.page.ranker_text(element).split(TARGET, 1)[-1] if step.has_page else step.action_text
         say(f"{element}  {place}  {words[:100]}")
-
-
-def _describe(sent: SentPicture, config: EvalConfig) -> str:
-    """A picture in words: its file, size, format and detail."""
-    size = getattr(sent.picture, "size", None)
-    pixels = "" if size is None else f"{size[0]} x {size[1]} px, "
-    coded = f"{config.image_format}, {sent.n_bytes / 1000:,.0f} kB, detail {config.image_detail}"
-    return f"picture {sent.path} ({pixels}{coded})"

@@ -48,16 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.each_split(parser)
     figures = parser.add_mutually_exclusive_group()
     figures.add_argument(
-        "--profile",
-        action="store_true",
+        "--profile", action="store_true",
         help="show how like real pages and tasks the data are, beside the real figures",
-    )
+    )  # fmt: skip
     figures.add_argument(
-        "--tokenizer",
-        default="words",
-        metavar="NAME",
+        "--tokenizer", default="words", metavar="NAME",
         help="words, tiktoken:ENCODING or hf:DIR_OR_ID (default: %(default)s)",
-    )
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="machine-readable output")
 
 
@@ -76,7 +73,11 @@ def run(args: argparse.Namespace) -> int:
     stats = [dataset_stats(rows, name, tokenizer.count) for name, rows in steps.items()]
     # no figure of the paper stands beside the bundled sample
     paper = {} if dataset == "sample" else paper_table1()
-    say(_as_json(dataset, stats, tokenizer, paper) if args.json else _as_text(stats, tokenizer, paper))
+    if args.json:
+        splits = {of.split: {**dataclasses.asdict(of), "paper": paper.get(of.split)} for of in stats}
+        say(json.dumps({"dataset": dataset, "tokenizer": tokenizer.name, "splits": splits}, indent=2))
+    else:
+        say(_as_text(stats, tokenizer, paper))
     return 0
 
 
@@ -91,19 +92,6 @@ def profile_table(profiles: Mapping[str, Mapping[str, float | None]]) -> str:
         shown = [_average(v) if v is None or not real.is_share else f"{markdown.percent(v)} %" for v in values]
         rows.append([real.title, *shown, "-".join(ends) + unit + remark])
     return markdown.table(("figure", *map(markdown.cell, profiles), "real (paper, published rows)"), rows)
-
-
-def _as_json(
-    dataset: str, all_stats: list[DatasetStats], tokenizer: Tokenizer, paper: Mapping[str, Mapping[str, Any]]
-) -> str:
-    splits = {
-        stats.split: {
-            **dataclasses.asdict(stats),
-            "paper": paper.get(stats.split),
-        }
-        for stats in all_stats
-    }
-    return json.dumps({"dataset": dataset, "tokenizer": tokenizer.name, "splits": splits}, indent=2)
 
 
 def _as_text(all_stats: list[DatasetStats], tokenizer: Tokenizer, paper: Mapping[str, Mapping[str, Any]]) -> str:

@@ -38,10 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--check", type=Path, metavar="FILE", help="make the tables in a file again and list the cells that have moved"
     )
     parser.add_argument(
-        "--dataset",
-        metavar="DIR|FILE|HUB_ID",
+        "--dataset", metavar="DIR|FILE|HUB_ID",
         help="--table 1: a data set to count instead of a file; --check: the one that was counted",
-    )
+    )  # fmt: skip
     parser.add_argument("--by", choices=("website", "domain"), help="--table 2, 3: a row for each of them")
     parser.add_argument(
         "--which", default=NEWEST, metavar="newest|oldest|DATE",
@@ -124,6 +123,9 @@ def _check(args: argparse.Namespace) -> int:
 def _has_changed(old: checking.TableText, base: Path, dataset: str | None) -> bool:
     """Prints the differences of one table. Opens no data set but `dataset`, and loads no
     code, whatever the file names."""
+    # reads replies, which a table does not
+    from seeact_offline.results.verifying import verify_files
+
     if old.table not in TABLES:
         raise InputError(
             "check", f"one of tables {', '.join(TABLES)}", f"{old.table:.80}, whose code --check does not load"
@@ -143,28 +145,18 @@ def _has_changed(old: checking.TableText, base: Path, dataset: str | None) -> bo
         say(f"not of these runs: {text}")
     for cell in changes.moved:
         say(f"moved: {cell.place}: was {cell.was or 'empty'}, is now {cell.now or 'empty'}")
-    differing = (
-        [text for run in new.provenance.runs for text in _run_differences(base, run["run"])] if new.provenance else []
-    )
-    for text in differing:
-        say(f"not verified: {text}")
+    differing = False
+    for name in (run["run"] for run in (new.provenance.runs if new.provenance else ())):
+        # scores without their run, and episodes, are not checked
+        if not is_live(base / name) and (base / name / "manifest.json").is_file():
+            for text in verify_files(base / name, None).differences:
+                differing = True
+                say(f"not verified: {name}: {text}")
     counts = [f"{len(changes.moved) or 'none'} of {changes.n_cells} cells moved"]
     counts += [f"{len(changes.missing)} missing"] if changes.missing else []
     counts += [f"{len(changes.unknown)} not of these runs"] if changes.unknown else []
     say(f"Table {old.table} ({old.form}): {', '.join(counts)}")
     return bool(changes or differing)
-
-
-def _run_differences(base: Path, name: str) -> list[str]:
-    """Finds differences between a run's files and those that follow from the others; opens no data. Scores without
-    their run, and episodes, are not checked."""
-    # reads replies, which a table does not
-    from seeact_offline.results.verifying import verify_files
-
-    if is_live(base / name) or not (base / name / "manifest.json").is_file():
-        return []
-    verification = verify_files(base / name, None)
-    return [f"{name}: {text}" for text in verification.differences]
 
 
 # --- figures ---

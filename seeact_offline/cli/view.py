@@ -39,18 +39,14 @@ NEEDS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "runs",
-        type=Path,
-        nargs="*",
-        metavar="RUN",
+        "runs", type=Path, nargs="*", metavar="RUN",
         help="runs, finished or not, folders of runs, of trajectories, or of judge;"
         " several stand side by side (default: all in runs/)",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--dataset",
-        metavar="DIR|FILE|HUB_ID",
+        "--dataset", metavar="DIR|FILE|HUB_ID",
         help="the data of the runs, where they have moved (default: those named in the runs)",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--causes", type=Path, metavar="FILE",
         help="let a person give causes of loss, and keep them in this file (see `score --causes`)",
@@ -81,10 +77,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     person.add_argument("--annotate", type=Path, metavar="RUN", help="a finished run; a person judges its turn-1 texts")
     person.add_argument("--out", type=Path, metavar="FILE", help="the answers, as --oracle-file reads them")
     person.add_argument(
-        "--annotator",
-        metavar="NAME",
+        "--annotator", metavar="NAME",
         help="the person, here, with --causes or --also-right, and for verdicts on episodes of browse",
-    )
+    )  # fmt: skip
     person.add_argument("--second", type=Path, metavar="FILE", help="another person's answers, to show the agreement")
 
 

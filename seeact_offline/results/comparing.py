@@ -10,7 +10,7 @@ from pathlib import Path
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import read_manifest, read_results, read_steps
-from seeact_offline.runs.selection import selected_split
+from seeact_offline.runs.opening import selected_split
 from seeact_offline.scoring.comparison import Comparison
 from seeact_offline.scoring.paired import DataName, ScoredRun, compare_runs, pooled
 from seeact_offline.scoring.waterfall import LEFT_OUT, NOT_RUN
@@ -48,7 +48,12 @@ def compare(
     scored = iter([read_scored(Path(run), name) for run, name in zip(flat, names, strict=True)])
     read = [[next(scored) for _ in group] for group in groups]
     if not all(isinstance(run, str | os.PathLike) for run in runs):
-        compared = [pooled(name, group, intersect) for name, group in zip(_group_names(groups), read, strict=True)]
+        numbers = [f"group {number}" for number in range(1, len(groups) + 1)]
+        # the label that all runs of a group share, where no two groups share theirs
+        shared = [{_label(Path(run)) for run in group} for group in groups]
+        made = [(len(labels) == 1 and next(iter(labels))) or n for labels, n in zip(shared, numbers, strict=True)]
+        names = made if len(set(made)) == len(made) else numbers
+        compared = [pooled(name, group, intersect) for name, group in zip(names, read, strict=True)]
     else:
         compared = [run for group in read for run in group]
     return compare_runs(compared, by=by, intersect=intersect, detect=detect, seed=seed)
@@ -60,15 +65,6 @@ def _label(run: Path) -> str:
         return str(read_manifest(run).settings.get("label") or "")
     except InputError:
         return ""
-
-
-def _group_names(groups: Sequence[Sequence[str | os.PathLike[str]]]) -> list[str]:
-    """The label that all runs of a group share, else the group's number; numbers where two groups share theirs."""
-    numbers = [f"group {number}" for number in range(1, len(groups) + 1)]
-    shared = [{_label(Path(run)) for run in group} for group in groups]
-    names = [next(iter(labels)) if len(labels) == 1 else "" for labels in shared]
-    made = [name or number for name, number in zip(names, numbers, strict=True)]
-    return made if len(set(made)) == len(made) else numbers
 
 
 def check_baseline(run: Path, config: EvalConfig) -> None:

@@ -13,15 +13,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from math import comb, sqrt
-from typing import Any, cast
+from typing import Any
 
 from seeact_offline.dataset.split import with_earlier
-from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep
+from seeact_offline.grounding import Grounding
 from seeact_offline.grounding.conversation import Question, Reader
-from seeact_offline.grounding.groups import Grouping, GroupStrategy, ground_by_groups
+from seeact_offline.grounding.groups import GroupStrategy
 from seeact_offline.models.reply_cache import ReplyCache, ReplyStore, request_key
 from seeact_offline.models.tokens import TILES, ImageRule, count_words
 from seeact_offline.ranking import Scores
@@ -104,8 +105,8 @@ def estimate(
     with ExitStack() as opened, rare_collections():
         kept = [opened.enter_context(_kept_replies(model)) for model in models]
         kept_remarks = list(dict.fromkeys(remark for _, cache_remarks in kept for remark in cache_remarks))
-        second = None if len(models) == 1 else _SecondModel(models[1], kept[1][0], count, assumed)
-        counting = _CountingModel(run.model, kept[0][0], count, assumed, second)
+        calls = [_CountedCalls(model, cache, count, assumed) for model, (cache, _) in zip(models, kept, strict=True)]
+        counting = _CountingModel(calls[0], calls[1] if len(calls) > 1 else None)
         for opened_run, left in passes:
             if left:
                 _count(opened_run, left, scores, counting, watch)
@@ -117,17 +118,17 @@ def estimate(
         n_asked=len(asked),
         n_done=len(predictions.keys() - asked),
         n_not_askable=len(counting.not_askable),
-        n_kept=counting.n_kept,
+        n_kept=len(counting.first.kept_keys),
         least=counting.least,
         expected=counting.expected,
         most=counting.most,
         quote=run.model.quote,
         tokenizer=tokenizer.name,
-        image_rule=counting.rule.name,
+        image_rule=counting.first.rule.name,
         assumed=assumed,
         detectable=detectable(list(tasks.values()), assumed),
         remarks=(*remarks[:-1], *kept_remarks, *remarks[-1:]),
-        second=None if second is None else second.counted,
+        second=counting.counted_second,
     )
 
 
@@ -236,34 +237,52 @@ def _kept_replies(model: ModelSettings) -> Iterator[tuple[ReplyCache | None, lis
 
 
 @dataclass
-class _SecondModel:
-    """A second model that answers from kept replies, and counts the calls that they do not answer."""
+class _CountedCalls:
+    """A model's calls: those that kept replies answer, and the amounts of the others."""
 
     model: ModelSettings
     kept: ReplyCache | None
     count: Callable[[str], int]
     """The tokens of a text."""
     assumed: Assumptions
-    amount: Amount = field(default_factory=Amount)
-    kept_keys: set[str] = field(default_factory=set)
-    _asked: set[str] = field(default_factory=set)
-    """Keys of requests that were counted: a picture is described once in a run."""
+    kept_keys: list[str] = field(default_factory=list)
+    """Keys of the requests that kept replies answered."""
+    asked: set[str] = field(default_factory=set)
+    """Keys of the requests that were counted."""
 
     @property
-    def counted(self) -> SecondModel:
-        return SecondModel(self.model.name, self.amount, len(self.kept_keys), self.model.quote)
+    def rule(self) -> ImageRule:
+        return self.model.image_rule or TILES
 
-    def complete(self, request: Request, ideal: str) -> Completion:
-        """The kept reply, or a stand-in. Raises CallError where the model is known to have declined."""
-        key = request_key({}, request, self.model.asks_each)
-        if (reply := _look(self.kept, request, lambda: self.kept_keys.add(key))) is not None:
-            return reply
-        is_caption = request.key.annotation_id == PICTURE
-        if key not in self._asked:
-            tokens = self.count(USUAL_CAPTION) if is_caption else self.assumed.reply(request.turn)
-            self.amount += _amount(request, self.model, self.count, self.assumed, tokens)
-        self._asked.add(key)
-        return Completion(USUAL_CAPTION if is_caption else f"{STAND_IN}\n{ideal}")
+    def look(self, request: Request) -> Completion | None:
+        """The kept reply; None for none. Raises CallError for one with which the model declined."""
+        if self.kept is None or any(STAND_IN in message.text for message in request.messages):
+            return None
+        try:
+            reply = self.kept.look(request)
+        except CallError:
+            self.kept_keys.append(self._key(request))
+            raise
+        if reply is not None:
+            self.kept_keys.append(self._key(request))
+        return reply
+
+    def amount(self, request: Request, reply_tokens: float) -> Amount | None:
+        """The amount of a call; None for a request that was counted already."""
+        if (key := self._key(request)) in self.asked:
+            return None
+        self.asked.add(key)
+        text_tokens, turn = 0.0, 0
+        for message in request.messages:
+            turn += message.role == "assistant"
+            before, stand_in, _ = message.text.partition(STAND_IN)
+            text_tokens += self.count(before) + (self.assumed.reply(turn) if stand_in else 0)
+        pictures: list[Any] = [message.picture for message in request.messages if message.picture is not None]
+        detail = self.model.options.image_detail
+        return Amount(1, text_tokens, sum(self.rule.count(picture.size, detail) for picture in pictures), reply_tokens)
+
+    def _key(self, request: Request) -> str:
+        return request_key({}, request, self.model.asks_each)
 
 
 @dataclass
@@ -271,96 +290,61 @@ class _CountingModel(Model):
     """A model that answers from kept replies, counts the calls that they do not answer,
     and adds them up step by step."""
 
-    model: ModelSettings
-    kept: ReplyCache | None
-    count: Callable[[str], int]
-    """The tokens of a text."""
-    assumed: Assumptions
-    second: _SecondModel | None = None
+    first: _CountedCalls
+    second: _CountedCalls | None = None
+    """Calls of a second model, each counted once in a run: it describes a picture once."""
     least: Amount = field(default_factory=Amount)
     expected: Amount = field(default_factory=Amount)
     most: Amount = field(default_factory=Amount)
-    n_kept: int = 0
+    of_second: Amount = field(default_factory=Amount)
     not_askable: set[StepKey] = field(default_factory=set)
     _calls: list[tuple[int, Amount]] = field(default_factory=list)
     """Group and amount of each call of the step that is being asked."""
-    _asked: set[str] = field(default_factory=set)
-    """Keys of its requests that were counted."""
 
     @property
-    def rule(self) -> ImageRule:
-        return self.model.image_rule or TILES
+    def counted_second(self) -> SecondModel | None:
+        if self.second is None:
+            return None
+        model = self.second.model
+        return SecondModel(model.name, self.of_second, len(set(self.second.kept_keys)), model.quote)
 
     async def complete(self, request: Request) -> Completion:
         return await self.complete_with_ideal(request, "")
 
     async def complete_with_ideal(self, request: Request, ideal: str) -> Completion:
         """The kept reply, or a stand-in. Raises CallError where the model is known to have declined."""
-        if request.for_second and self.second is not None:
-            return self.second.complete(request, ideal)
-        if (reply := _look(self.kept, request, self._note_kept)) is not None:
+        calls = self.second if request.for_second and self.second is not None else self.first
+        is_second = calls is not self.first
+        if (reply := calls.look(request)) is not None:
             return reply
-        key = request_key({}, request, self.model.asks_each)
-        if key not in self._asked:
-            tokens = self.assumed.reply(request.turn) + self.assumed.thought
-            self._calls.append((request.group, _amount(request, self.model, self.count, self.assumed, tokens)))
-        self._asked.add(key)
-        return Completion(f"{STAND_IN}\n{ideal}")
-
-    def _note_kept(self) -> None:
-        self.n_kept += 1
+        is_caption = is_second and request.key.annotation_id == PICTURE
+        tokens = calls.count(USUAL_CAPTION) if is_caption else calls.assumed.reply(request.turn)
+        if (amount := calls.amount(request, tokens + (0.0 if is_second else calls.assumed.thought))) is not None:
+            if is_second:
+                self.of_second += amount
+            else:
+                self._calls.append((request.group, amount))
+        return Completion(USUAL_CAPTION if is_caption else f"{STAND_IN}\n{ideal}")
 
     async def add(self, step: Step, scores: Scores | None, grounding: Grounding, top_k: int) -> None:
         """Asks a step, and adds up what that takes."""
         self._calls.clear()
-        self._asked.clear()
-        n_kept = self.n_kept
-        is_grouped = grounding.merge_rule is not None
-        asked = _PickingStrategy(cast("GroupStrategy", grounding)) if is_grouped else grounding
+        self.first.asked.clear()
+        n_kept = len(self.first.kept_keys)
+        asked = _picking(grounding) if isinstance(grounding, GroupStrategy) else grounding
         ready = partial(prepare, step, scores, top_k, grounding.form.image)
         prediction = await predict(step, ready, asked, self)
-        if not self._calls and self.n_kept == n_kept:
+        if not self._calls and len(self.first.kept_keys) == n_kept:
             if not prediction.ran:
                 self.not_askable.add(step.key)
             return
         finals = {group.group for group in prediction.groups if group.is_final_round}
         base = sum((amount for group, amount in self._calls if group not in finals), Amount())
         final = sum((amount for group, amount in self._calls if group in finals), Amount())
-        certain, chance = _final_round(prediction, self.assumed.picks if is_grouped else 1.0)
+        certain, chance = _final_round(prediction, self.first.assumed.picks if asked is not grounding else 1.0)
         self.least += base + final if certain else base
         self.expected += base + final.times(chance)
         self.most += base + final
-
-
-def _look(kept: ReplyCache | None, request: Request, note: Callable[[], None]) -> Completion | None:
-    """The kept reply, of which `note` hears; None for none. Raises CallError for one with which the model declined."""
-    if kept is None or any(STAND_IN in message.text for message in request.messages):
-        return None
-    try:
-        reply = kept.look(request)
-    except CallError:
-        note()
-        raise
-    if reply is not None:
-        note()
-    return reply
-
-
-def _amount(
-    request: Request, model: ModelSettings, count: Callable[[str], int], assumed: Assumptions, reply_tokens: float
-) -> Amount:
-    text_tokens, turn, rule = 0.0, 0, model.image_rule or TILES
-    for message in request.messages:
-        turn += message.role == "assistant"
-        before, stand_in, _ = message.text.partition(STAND_IN)
-        text_tokens += count(before) + (assumed.reply(turn) if stand_in else 0)
-    pictures: list[Any] = [message.picture for message in request.messages if message.picture is not None]
-    return Amount(
-        calls=1,
-        text_tokens=text_tokens,
-        image_tokens=sum(rule.count(picture.size, model.options.image_detail) for picture in pictures),
-        completion_tokens=reply_tokens,
-    )
 
 
 def _final_round(prediction: Prediction, picks: float) -> tuple[bool, float]:
@@ -376,31 +360,16 @@ def _final_round(prediction: Prediction, picks: float) -> tuple[bool, float]:
     return certain, 1.0 if certain or picks == 1.0 else 1.0 - below
 
 
-class _PickingStrategy(Grounding):
-    """A strategy whose groups name their first element wherever a stand-in is read."""
+def _picking(strategy: GroupStrategy) -> GroupStrategy:
+    """The strategy, whose groups name their first element wherever a stand-in is read."""
+    picking = copy(strategy)
 
-    def __init__(self, strategy: GroupStrategy) -> None:
-        self._strategy = strategy
-        self.form, self.merge_rule = strategy.form, strategy.merge_rule
+    def read(question: Question) -> Reader:
+        read_reply = strategy.read(question)
+        return lambda text: GroundingReply(0, "CLICK") if STAND_IN in text else read_reply(text)
 
-    def grouping(self, prepared: PreparedStep) -> Grouping:
-        return self._strategy.grouping(prepared)
-
-    def counts(self, prepared: PreparedStep, asked: Sequence[Question]) -> dict[str, int]:
-        return {}
-
-    def questions(self, prepared: PreparedStep) -> list[Question]:
-        return self._strategy.questions(prepared)
-
-    def final_round(self, prepared: PreparedStep, picks: Sequence[str], index: int) -> Question:
-        return self._strategy.final_round(prepared, picks, index)
-
-    def read(self, question: Question) -> Reader:
-        read = self._strategy.read(question)
-        return lambda text: GroundingReply(0, "CLICK") if STAND_IN in text else read(text)
-
-    async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
-        return await ground_by_groups(cast("GroupStrategy", self), prepared, model)
+    picking.read = read  # type: ignore[method-assign]
+    return picking
 
 
 def _count(

@@ -4,7 +4,7 @@ show. Computed in `estimate`."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any
 
 from seeact_offline.files.markdown import percent
@@ -31,20 +31,10 @@ class Amount:
         return self.text_tokens + self.image_tokens
 
     def __add__(self, other: Amount) -> Amount:
-        return Amount(
-            self.calls + other.calls,
-            self.text_tokens + other.text_tokens,
-            self.image_tokens + other.image_tokens,
-            self.completion_tokens + other.completion_tokens,
-        )
+        return Amount(*(ours + theirs for ours, theirs in zip(astuple(self), astuple(other), strict=True)))
 
     def times(self, factor: float) -> Amount:
-        return Amount(
-            self.calls * factor,
-            self.text_tokens * factor,
-            self.image_tokens * factor,
-            self.completion_tokens * factor,
-        )
+        return Amount(*(quantity * factor for quantity in astuple(self)))
 
     def cost(self, quote: Quote | None) -> float | None:
         """USD; None where no price is known."""

@@ -151,41 +151,21 @@ def reread_groups(prediction: Prediction, grounding: Grounding) -> list[Mismatch
     compared, as they look elements up on the page."""
     if not isinstance(grounding, GroupStrategy):
         return []
-    mismatches: list[Mismatch] = []
-    again: list[Reply] = []
-    for group in prediction.groups:
-        meant = _read(group, grounding)
-        mismatches += [
-            Mismatch(f"group {group.group}: {name}", getattr(group, name), getattr(meant, name))
-            for name in GROUP_FIELDS
-            if getattr(group, name) != getattr(meant, name)
-        ]
-        again.append(meant)
-    if not prediction.ran:
-        decided: Mapping[str, Any] = {"element_id": None, "op": "", "value": "", "failure": prediction.failure}
-    else:
-        merged = merge(again, grounding.merge_rule, prediction.ranked)
-        decided = {name: getattr(merged, name) for name in GROUP_FIELDS}
-    mismatches += [
-        Mismatch(name, getattr(prediction, name), value)
-        for name, value in decided.items()
-        if getattr(prediction, name) != value
-    ]
-    return mismatches
+    again = [_read(group, grounding) for group in prediction.groups]
+    mismatches = [*_of_groups(prediction.groups, again, GROUP_FIELDS)]
+    decided: object = Prediction(*prediction.key, None, "", "", failure=prediction.failure)
+    if prediction.ran:
+        decided = merge(again, grounding.merge_rule, prediction.ranked)
+    return [*mismatches, *_mismatches(prediction, decided, GROUP_FIELDS)]
 
 
 def _read(group: Reply, grounding: GroupStrategy) -> Reply:
     """The group as its last reply says; as it is where the model declined, of which no reply tells."""
+    # as much of its question as readers use
+    question = Question(group.group, group.offered, "", (), (), is_final_round=group.is_final_round)
     if not group.replies or group.failure in CallError.ANSWERED:
-        declined = GroundingReply(None, failure=group.failure)
-        return build_reply(_question(group), group.replies, declined, group.detail)
-    question = _question(group)
+        return build_reply(question, group.replies, GroundingReply(None, failure=group.failure), group.detail)
     return build_reply(question, group.replies, grounding.read(question)(group.replies[-1]))
-
-
-def _question(group: Reply) -> Question:
-    """Rebuilds as much of a group's question as readers use."""
-    return Question(group.group, group.offered, "", (), (), is_final_round=group.is_final_round)
 
 
 class StoredReplies(Model):
@@ -227,16 +207,20 @@ async def reread(
         if name == "notes":
             was, now = ({key: n for key, n in some.items() if key not in NOTES_OF_CALLS} for some in (was, now))
         if name == "groups" and was != now:
-            mismatches += _group_mismatches(was, now)
+            mismatches += _of_groups(was, now, Reply.__struct_fields__)
         elif was != now:
             mismatches.append(Mismatch(name, was, now))
     return mismatches
 
 
-def _group_mismatches(was: Sequence[Reply], now: Sequence[Reply]) -> Iterator[Mismatch]:
+def _of_groups(was: Sequence[Reply], now: Sequence[Reply], names: Sequence[str]) -> Iterator[Mismatch]:
     if len(was) != len(now):
         yield Mismatch("groups", len(was), len(now))
-    for stored, reread_reply in zip(was, now, strict=False):
-        for name in Reply.__struct_fields__:
-            if getattr(stored, name) != getattr(reread_reply, name):
-                yield Mismatch(f"group {stored.group}: {name}", getattr(stored, name), getattr(reread_reply, name))
+    for stored, read in zip(was, now, strict=False):
+        yield from _mismatches(stored, read, names, f"group {stored.group}: ")
+
+
+def _mismatches(stored: object, read: object, names: Sequence[str], place: str = "") -> Iterator[Mismatch]:
+    for name in names:
+        if (was := getattr(stored, name)) != (now := getattr(read, name)):
+            yield Mismatch(f"{place}{name}", was, now)

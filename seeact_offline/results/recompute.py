@@ -73,11 +73,8 @@ class FinishedRun(ScoringInput):
     def protocol(self, name: str | None) -> Protocol:
         """The run's own for None. Raises InputError."""
         grounded = self.settings.get("grounding") != UNGROUNDED
-        return (
-            find_protocol(name, grounded=grounded)
-            if name
-            else recorded_protocol(self.settings["protocol"], grounded=grounded)
-        )
+        find = find_protocol if name else recorded_protocol
+        return find(name or self.settings["protocol"], grounded=grounded)
 
     def score(self, protocol: Protocol) -> ScoringOutput:
         made = assemble(self, protocol)
@@ -101,16 +98,12 @@ def rescore(
     *,
     protocol: str | None = None,
     dataset: Any = None,
-    oracle: Path | None = None,
-    causes: Path | None = None,
-    also_right: Path | None = None,
     out: Path | None = None,
     watch: Watch | None = None,
+    **opinions: Path | None,
 ) -> Run:
     """`protocol`: the run's unless given. `out`: where scores and report go, the run's own folder unless given.
-    `oracle`: a run of the oracle grounding over the same steps; the errors of annotation are counted where it is right.
-    `causes`: a file of causes of loss that a person gives, which are shown with the computed ones and count in the
-    waterfall. `also_right`: a file of other right answers, which count in figures of their own.
+    `opinions`: as `with_opinions` takes them.
 
     What was right is read from the run; from the data set where one is given, or the run is from before that was kept.
     Raises InputError, for data that are not the run's among others.
@@ -118,7 +111,7 @@ def rescore(
     _check_out(run, out)
     with rare_collections():
         finished = open_finished(run, dataset, watch)
-        finished = with_opinions(finished, oracle, causes, also_right)
+        finished = with_opinions(finished, **opinions)
         made = finished.score(finished.protocol(protocol))
         return _write(out or run, made, finished)
 
@@ -153,11 +146,9 @@ def rescore_all(
             _check_out(run, out and out / protocol.name)
         differences = delta(finished.predictions, finished.truths, rules)
         tables = delta_tables(differences)
-        runs = {}
+        runs: dict[str, Run] = {}
         if out is not None:
-            runs = {
-                protocol.name: _write(out / protocol.name, finished.score(protocol), finished) for protocol in rules
-            }
+            runs = {rule.name: _write(out / rule.name, finished.score(rule), finished) for rule in rules}
             replace_text(out / "delta.json", json.dumps(differences, indent=2) + "\n")
             replace_text(out / "delta.md", printable("\n\n".join(table.markdown() for table in tables) + "\n"))
     all_ran = IMPORT_NOTES in finished.settings or not any(prediction.has_failed for prediction in finished.predictions)
@@ -210,7 +201,10 @@ def open_finished(
                 "dataset", sentence=f"{source} has other rows than {run} was run on; name its data with `dataset`"
             )
         truths, was_finished = [target_of(step, partial(Page, step.cleaned_html)) for step in split.steps()], True
-    predictions = [stored.get(truth.key) or _missing(truth.key) for truth in truths]
+    # a step that the run's file has no line of counts as wrong: without it, lost lines would raise the figures
+    detail = "the run holds no prediction of this step"
+    lost: dict[str, Any] = {"failure": NO_PREDICTION, "detail": detail, "ran": False, "failed_in": "call"}
+    predictions = [stored.get(truth.key) or Prediction(*truth.key, None, "", "", **lost) for truth in truths]
     n_missing = len({truth.key for truth in truths} - stored.keys())
     if n_missing:
         (watch or Watch()).note(f"{n_missing} of {len(truths)} steps have no prediction and count as wrong")
@@ -227,17 +221,14 @@ def open_finished(
     )
 
 
-def _missing(key: StepKey) -> Prediction:
-    """A step that the run's file has no line of counts as wrong: without it, lost lines would raise the figures."""
-    detail = "the run holds no prediction of this step"
-    return Prediction(*key, None, "", "", failure=NO_PREDICTION, detail=detail, ran=False, failed_in="call")
-
-
 def with_opinions(
-    finished: FinishedRun, oracle: Path | None, causes: Path | None, also_right: Path | None = None
+    finished: FinishedRun, oracle: Path | None = None, causes: Path | None = None, also_right: Path | None = None
 ) -> FinishedRun:
-    """Adds what people say: a run of the oracle grounding, a file of causes of loss, and one of other
-    right answers. Raises InputError."""
+    """Adds what people say. Raises InputError.
+
+    `oracle`: a run of the oracle grounding over the same steps; the errors of annotation are counted where it is right.
+    `causes`: a file of causes of loss that a person gives, which are shown with the computed ones and count in the
+    waterfall. `also_right`: a file of other right answers, which count in figures of their own."""
     if also_right is not None:
         lines = read_also_right(also_right)
         named = frozenset(truth.key for truth in finished.truths if truth.key in lines)

@@ -31,7 +31,7 @@ from seeact_offline.runs.ask import run_coroutine
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.folder import RunFolder, read_manifest, read_target, target_line
 from seeact_offline.runs.prepare import target_of
-from seeact_offline.scoring.protocols import Protocol, known_protocols
+from seeact_offline.scoring.protocols import known_protocols
 from seeact_offline.scoring.report import NO_PREDICTION, counted
 
 Status = Literal["verified", "verified in part", "not verified"]
@@ -92,28 +92,17 @@ def verify(
     *,
     dataset: Any = None,
     protocol: str | None = None,
-    oracle: Path | None = None,
-    causes: Path | None = None,
-    also_right: Path | None = None,
+    **opinions: Path | None,
 ) -> Verification:
     """Checks a run as `score --check` does.
 
     `dataset`: the data set, whose pages are read too, which takes as long as preparing a run; None: that of the
-    manifest, where it is on this machine, without its pages. `protocol`, `oracle`, `causes`, `also_right`: as the run
-    was scored with; None: as its results say, and what depends on a file is not proved. Raises InputError for files
+    manifest, where it is on this machine, without its pages. `protocol` and `opinions` (see `with_opinions`): as the
+    run was scored with; None: as its results say, and what depends on a file is not proved. Raises InputError for files
     that cannot be read, and for other data.
     """
     split, problem = _data(run, dataset)
-    return verify_files(
-        run,
-        split,
-        problem,
-        pages=dataset is not None,
-        protocol=protocol,
-        oracle=oracle,
-        causes=causes,
-        also_right=also_right,
-    )
+    return verify_files(run, split, problem, pages=dataset is not None, protocol=protocol, **opinions)
 
 
 def verify_files(
@@ -123,9 +112,7 @@ def verify_files(
     *,
     pages: bool = False,
     protocol: str | None = None,
-    oracle: Path | None = None,
-    causes: Path | None = None,
-    also_right: Path | None = None,
+    **opinions: Path | None,
 ) -> Verification:
     """`verify` with data that are opened already. `split`: the run's own rows; None: there are
     none, for this reason (`problem`).
@@ -134,7 +121,16 @@ def verify_files(
     """
     findings = _Findings()
     with rare_collections():
-        _check_manifest(run, findings)
+        manifest = read_manifest(run)
+        settings, identity = manifest.settings, manifest.identity
+        findings.add(
+            "manifest.json",
+            [
+                f"settings.{name} is {short(settings[name])}, identity.{name} {short(identity[name])}"
+                for name in _TWICE
+                if name in settings and name in identity and settings[name] != identity[name]
+            ],
+        )
         kept = RunFolder(run).targets.is_file() and RunFolder(run).predictions.is_file()
         if not kept:
             findings.not_proved.append("the figures: the folder keeps no predictions, or no right answers")
@@ -148,19 +144,28 @@ def verify_files(
             again = sum(1 for _ in Journal(journal).lines()) - len(finished.truths)
             if again > 0:
                 findings.add(journal.name, [f"{counted(again, 'line')} of steps that another line is of"])
-        _check_scores(run, finished, findings, protocol, oracle, causes, also_right)
+        _check_scores(run, finished, findings, protocol, opinions)
         if split is None:
             findings.not_proved.append(f"that right answers and steps are those of the data: {problem}")
         else:
-            _check_steps(run, split, finished, findings)
-        grounding = _grounding(run, finished, findings)
+            keys, in_run = frozenset(split.keys), {truth.key for truth in finished.truths}
+            missing, is_whole = sorted(keys - in_run), _results(run).get("complete")
+            is_partial = finished.settings.get("answered_only") or finished.settings.get("format") == "uground"
+            findings.add("targets.jsonl", [f"{key} is no step of the data" for key in sorted(in_run - keys)])
+            if missing and is_whole and not is_partial:
+                n_missing = counted(len(missing), "step")
+                findings.add("targets.jsonl", [f"{n_missing} of the data missing, {missing[0]} first"])
+        try:
+            grounding = open_grounding(RunFolder(run).content(), run / "captions.jsonl")
+        except Exception as error:
+            # a manifest of another program or version must not keep the figures from being checked
+            findings.not_proved.append(f"that predictions are what the replies say: {error}")
+            grounding = None
         if split is not None and pages:
             run_coroutine(_check_pages(run, split, finished, grounding, findings))
         else:
             if split is not None:
-                findings.add(
-                    "targets.jsonl", _light_differences(split, {truth.key: truth for truth in finished.truths})
-                )
+                findings.add("targets.jsonl", _light_differences(split, {t.key: t for t in finished.truths}))
                 findings.not_proved.append(
                     "what pages say of right answers and answers: --dataset names the data to read"
                 )
@@ -192,15 +197,6 @@ def _data(run: Path, dataset: Any) -> tuple[Split | None, str]:
     return None, f"{source} holds other rows now; --dataset names the data"
 
 
-def _check_steps(run: Path, split: Split, finished: FinishedRun, findings: _Findings) -> None:
-    keys, in_run = frozenset(split.keys), {truth.key for truth in finished.truths}
-    strange, missing = sorted(in_run - keys), sorted(keys - in_run)
-    findings.add("targets.jsonl", [f"{key} is no step of the data" for key in strange])
-    is_partial = finished.settings.get("answered_only") or finished.settings.get("format") == "uground"
-    if missing and _results(run).get("complete") and not is_partial:
-        findings.add("targets.jsonl", [f"{counted(len(missing), 'step')} of the data missing, {missing[0]} first"])
-
-
 def _light_differences(split: Split, truths: Mapping[Any, Truth]) -> Iterator[str]:
     """Right answers that are not those of the data, as far as these say without pages."""
     for shard in split.shards():
@@ -222,16 +218,6 @@ def _target_differences(stored: Truth, fresh: Truth, ignored: Iterable[str] = ()
 
 
 # --- replies ---
-
-
-def _grounding(run: Path, finished: FinishedRun, findings: _Findings) -> Grounding | None:
-    """The strategy that read the replies; None where this program would read them otherwise."""
-    try:
-        return open_grounding(RunFolder(run).content(), run / "captions.jsonl")
-    except Exception as error:
-        # a manifest of another program or version must not keep the figures from being checked
-        findings.not_proved.append(f"that predictions are what the replies say: {error}")
-        return None
 
 
 def _check_replies(finished: FinishedRun, grounding: Grounding | None, findings: _Findings) -> None:
@@ -286,39 +272,27 @@ def _results(run: Path) -> dict[str, Any]:
         raise InputError("run", sentence=f"{run} has no results.json that can be read; score it first") from None
 
 
-def _check_manifest(run: Path, findings: _Findings) -> None:
-    manifest = read_manifest(run)
-    findings.add(
-        "manifest.json",
-        [
-            f"settings.{name} is {short(manifest.settings[name])}, identity.{name} {short(manifest.identity[name])}"
-            for name in _TWICE
-            if {name} <= manifest.settings.keys() & manifest.identity.keys()
-            and manifest.settings[name] != manifest.identity[name]
-        ],
-    )
-
-
 def _check_scores(
     run: Path,
     finished: FinishedRun,
     findings: _Findings,
     protocol: str | None,
-    oracle: Path | None,
-    causes: Path | None,
-    also_right: Path | None,
+    opinions: Mapping[str, Path | None],
 ) -> None:
     """Scores the run again, and compares all files that scoring writes."""
     results = _results(run)
     try:
-        rules = finished.protocol(protocol) if protocol else _recorded(finished, results)
+        # the protocol that the results name, if it is of this package; else the run's own
+        named = results.get("protocol")
+        is_known = isinstance(named, str) and named in known_protocols()
+        rules = finished.protocol(protocol or (named if is_known else None))
     except InputError as error:
-        own, named = finished.settings["protocol"], results.get("protocol")
+        own = finished.settings["protocol"]
         if not protocol and named != own:
             findings.add("results.json", [f"protocol is {short(named)}, in manifest.json {short(own)}"])
         findings.not_proved.append(f"the figures, whose rules are not of this package: {error}")
         return
-    finished = with_opinions(finished, oracle, causes, also_right)
+    finished = with_opinions(finished, **opinions)
     try:
         made = finished.score(rules)
     except Exception as error:
@@ -327,15 +301,15 @@ def _check_scores(
         return
     files = RunFolder(run).score_files(made.rows, made.results, report_of(made, finished))
     left_out: set[str] = set()
-    if "causes_by_person" in results and causes is None:
+    if "causes_by_person" in results and opinions.get("causes") is None:
         left_out.update(_OF_PEOPLE["causes_by_person"])
         findings.not_proved.append("causes of loss that a person gave: --causes names their file")
     second = results.get("also_right")
-    if isinstance(second, Mapping) and second.get("of_file") and also_right is None:
+    if isinstance(second, Mapping) and second.get("of_file") and opinions.get("also_right") is None:
         left_out.update(_OF_PEOPLE["also_right"])
         findings.not_proved.append("figures with other right answers of a file: --also-right names it")
     errors = results.get("annotation_errors")
-    if isinstance(errors, Mapping) and errors.get("population") == "oracle_right" and oracle is None:
+    if isinstance(errors, Mapping) and errors.get("population") == "oracle_right" and opinions.get("oracle") is None:
         left_out.update(_OF_PEOPLE["oracle"])
         findings.not_proved.append("errors of annotation where the oracle is right: --oracle names its run")
     for name, text in files.items():
@@ -354,13 +328,6 @@ def _check_scores(
             findings.add(name, _row_differences(stored, text, {"person_cause"} if left_out else set()))
         elif not left_out:
             findings.add(name, _line_differences(stored, text))
-
-
-def _recorded(finished: FinishedRun, results: Mapping[str, Any]) -> Protocol:
-    """The protocol that the results name, if it is of this package; else the run's own. Raises InputError."""
-    named = results.get("protocol")
-    is_known = isinstance(named, str) and named in known_protocols()
-    return finished.protocol(named if is_known else None)
 
 
 def _differences(stored: Any, fresh: Any, place: str) -> Iterator[str]:

@@ -40,6 +40,8 @@ class Axis:
     """Entries of a manifest that differ from run to run."""
     runs: tuple[str, str]
     """One run and several, in words."""
+    table: str
+    """The table that is made of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +74,8 @@ class OptionAxis(Axis):
         return find_strategy(self.agent).options
 
 
-MARKUP = Axis("ablate-markup", ("marks", "mark_position", "mark_turn1"), ("way of marking", "ways of marking"))
-RANKER = Axis("ablate-ranker", ("ranker", "scores_digest"), ("ranker", "rankers"))
+MARKUP = Axis("ablate-markup", ("marks", "mark_position", "mark_turn1"), ("way of marking", "ways of marking"), "5")
+RANKER = Axis("ablate-ranker", ("ranker", "scores_digest"), ("ranker", "rankers"), "rankers")
 AXES = Doors(
     {
         "markup": f"{__name__}:MARKUP",
@@ -86,18 +88,9 @@ AXES = Doors(
 def markup_variants(config: EvalConfig, markings: Sequence[Marking]) -> list[Variant]:
     """Annotation with each of these ways of marking. Raises InputError for one with too few labels."""
     check_markings(markings, config.group_size, config.merge, config.top_k)
-    return [
-        Variant(
-            marking.name,
-            {
-                "grounding": "annotation",
-                "marks": marking.kind,
-                "mark_position": marking.position,
-                "mark_turn1": marking.in_turn1 or None,
-            },
-        )
-        for marking in markings
-    ]
+    names = "grounding", "marks", "mark_position", "mark_turn1"
+    options = {m.name: ("annotation", m.kind, m.position, m.in_turn1 or None) for m in markings}
+    return [Variant(name, dict(zip(names, values, strict=True))) for name, values in options.items()]
 
 
 def ranker_variants(config: EvalConfig, rankers: Sequence[str]) -> list[Variant]:

@@ -33,7 +33,7 @@ from seeact_offline.models.reply_cache import ReplyStore
 from seeact_offline.records import InputError, RowError, Step
 from seeact_offline.runs.ask import RunState, StepAnswer, ask_step, ask_steps, run_coroutine
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.evaluate import finish
+from seeact_offline.runs.evaluate import write_results
 from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
 from seeact_offline.runs.opening import OpenRun, open_run, run_folder
@@ -192,7 +192,7 @@ def _export(run: OpenRun, batches: BatchFolder, watch: Watch, limits: ShardLimit
             replies.close()
         if wave is None:
             paid.note_replies(run.manifest, state.done.values(), is_said=False)
-            reached = finish(run, state, state.is_complete(run))
+            reached = write_results(run, state, state.is_complete(run), is_scored=not run.predict_only)
             return BatchReport(batches.path, run=Run(run.folder.path, n_left=len(run.split.keys) - reached))
     files = tuple(wave.path / shard.file for shard in wave.file.shards)
     return BatchReport(batches.path, wave.number, files, writer.requests, dict(writer.turns), steps_waiting=waiting)
@@ -351,18 +351,10 @@ def _import(model: ModelSettings, out: RunFolder, batches: BatchFolder) -> Batch
     counts = {"read": reader.new, "known": reader.known, "failed": len(failed), "lost": lost}
     last.close(Closing(given_up, [*codec.refused], counts))
     return BatchReport(
-        batches.path,
-        last.number,
-        read=reader.new,
-        known=reader.known,
-        answered=last.file.requests - len(left),
-        failed=dict(Counter(name for name, _ in failed.values())),
-        lost=lost,
-        given_up=len(given_up),
-        odd=dict(reader.odd),
-        problems=tuple(reader.problems),
-        dropped=codec.dropped[len(dropped_before) :],
-    )
+        batches.path, last.number, read=reader.new, known=reader.known, lost=lost, given_up=len(given_up),
+        answered=last.file.requests - len(left), failed=dict(Counter(name for name, _ in failed.values())),
+        odd=dict(reader.odd), problems=tuple(reader.problems), dropped=codec.dropped[len(dropped_before) :],
+    )  # fmt: skip
 
 
 def _check_identity(codec: BatchCodec, wave: Wave) -> None:

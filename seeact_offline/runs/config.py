@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
@@ -42,10 +42,6 @@ QUESTIONS, MODEL, RUN, RESUMING = "questions", "model", "run", "resuming"
 SIDE = Number(int, 16, "a whole number from 16 to 100000", most=100_000)
 
 
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(word.strip() for word in text.split(",") if word.strip())
-
-
 def _named_text(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not (name and equals):
@@ -53,12 +49,8 @@ def _named_text(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _known_groundings() -> str:
-    return f"{', '.join(groundings())}, or FILE.py:NAME"
-
-
-def _known_agents() -> str:
-    return f"{', '.join(agents())}, or FILE.py:NAME"
+def _named(names: Callable[[], Iterable[str]]) -> Callable[[], str]:
+    return lambda: f"{', '.join(names())}, or FILE.py:NAME"
 
 
 def _known_protocols() -> str:
@@ -113,11 +105,11 @@ class EvalConfig(RankConfig):
     )
     grounding: str = option(
         "choice", "method that turns the plan into an element: {known} (default: {default})",
-        group=RANKING, metavar="NAME", known=_known_groundings, is_basic=True,
+        group=RANKING, metavar="NAME", known=_named(groundings), is_basic=True,
     )
     agent: str = option(
         SEEACT, "who looks and answers: {known} (default: {default})",
-        group=RANKING, metavar="NAME", known=_known_agents, is_basic=True,
+        group=RANKING, metavar="NAME", known=_named(agents), is_basic=True,
     )
 
     turns: Literal[1, 2] = option(
@@ -238,7 +230,10 @@ class EvalConfig(RankConfig):
         False, "write predictions without scores; `score` adds them later", group=RUN, read=bool
     )
     label: str | None = option(None, "name of the run in tables, legends and comparisons", group=RUN, metavar="TEXT")
-    tags: Collection[str] = option((), "tags for the manifest", group=RUN, read=_listed, metavar="WORD[,WORD]")
+    tags: Collection[str] = option(
+        (), "tags for the manifest", group=RUN, metavar="WORD[,WORD]",
+        read=lambda text: tuple(word.strip() for word in text.split(",") if word.strip()),
+    )
     metadata: Mapping[str, str] = option(
         dict, "named text for the manifest; repeatable", group=RUN, read=_named_text, metavar="NAME=TEXT", gather=dict
     )
@@ -317,8 +312,19 @@ class EvalConfig(RankConfig):
         """Sets some fields, or a grounding's own options, to other values. Raises InputError;
         TypeError for an unknown name."""
         field_names = {name.name for name in fields(self)}
-        strategy = _strategy(options.get("agent", self.agent), options.get("grounding", self.grounding))
-        own = {name: options.pop(name) for name in [*options] if name not in field_names and _is_own(name, strategy)}
+        agent, grounding = options.get("agent", self.agent), options.get("grounding", self.grounding)
+        strategy = find_strategy(grounding)
+        if agent != SEEACT:
+            # of an agent that does not exist the configuration says so
+            with suppress(InputError):
+                strategy = find_strategy(agent)
+        # the run's own strategy is asked first, as no other is loaded then
+        names = {option.name for option in strategy.options}
+        own = {
+            name: options.pop(name)
+            for name in [*options]
+            if name not in field_names and (name in names or name in own_options())
+        }
         if unknown := sorted(options.keys() - field_names):
             near = get_close_matches(unknown[0], [*field_names, *own_options()], 1)
             meant = f": did you mean {near[0]}?" if near else ""
@@ -359,32 +365,18 @@ def options_in_words() -> str:
     )
 
 
-def _strategy(agent: str, grounding: str) -> Strategy:
-    """The strategy that the two name; `choice` for an agent that does not exist, about
-    which the configuration says so."""
-    if agent != SEEACT:
-        with suppress(InputError):
-            return find_strategy(agent)
-    return find_strategy(grounding)
-
-
-def _is_own(name: str, strategy: Strategy) -> bool:
-    """Tells whether some grounding has an option of this name; the run's own strategy is asked
-    first, as no other is loaded then."""
-    return any(option.name == name for option in strategy.options) or name in own_options()
-
-
 def _check_agent(config: EvalConfig) -> None:
     """Raises InputError for an agent that does not exist, and for a grounding or `ungrounded`
     beside one that brings its own."""
+    expected = f"one of {_named(agents)()}"
     if config.agent in groundings() or config.agent == UNGROUNDED:
-        raise InputError("agent", f"one of {', '.join(agents())}, or FILE.py:NAME", repr(config.agent))
+        raise InputError("agent", expected, repr(config.agent))
     try:
         find_strategy(config.agent)
     except InputError as error:
         if error.sentence:
             raise error.renamed("agent") from None
-        raise InputError("agent", f"one of {', '.join(agents())}, or FILE.py:NAME", error.got) from None
+        raise InputError("agent", expected, error.got) from None
     if config.grounding != "choice" or config.ungrounded:
         other = "ungrounded" if config.ungrounded else "grounding"
         raise InputError(other, f"none beside agent {config.agent}, which brings its own", config.grounding)

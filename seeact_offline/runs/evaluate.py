@@ -54,7 +54,7 @@ def evaluate(config: EvalConfig | None = None, *, watch: Watch | None = None, **
         paid.note_dropped(dropped)
         run = run.with_dropped(dropped)
         paid.note_replies(run.manifest, [*state.done.values(), *repeated], is_said=bool(state.to_ask))
-        n_reached = finish(run, state, complete and state.is_complete(run))
+        n_reached = write_results(run, state, complete and state.is_complete(run), is_scored=not run.predict_only)
     failed = sum(prediction.has_failed for prediction in repeated)
     return Run(run.folder.path, is_stopped=not complete, failed_repeats=failed, n_left=len(run.split.keys) - n_reached)
 
@@ -152,25 +152,18 @@ async def _engine(
         state.remarks += await workers.remarks()
 
 
-def finish(run: OpenRun, state: RunState, complete: bool) -> int:
-    """Puts the steps that were reached into order, and scores them unless only predictions are
-    asked for; returns their number."""
-    if not run.predict_only:
-        return write_results(run, state, complete)
-    order = state.reached(run)
-    run.folder.order([state.done[key] for key in order], [state.truths[key] for key in order])
-    return len(order)
-
-
-def write_results(run: OpenRun, state: RunState, complete: bool) -> int:
-    """Scores the steps that were reached and writes all files of the run; returns how many steps that were."""
+def write_results(run: OpenRun, state: RunState, complete: bool, *, is_scored: bool = True) -> int:
+    """Puts the steps that were reached into order, scores them if `is_scored`, and writes all files of the run; returns
+    how many steps that were."""
     order = state.reached(run)
     predictions, truths = [state.done[key] for key in order], [state.truths[key] for key in order]
+    run.folder.order(predictions, truths)
+    if not is_scored:
+        return len(order)
     orders = run.folder.finished_repeats(truths)
     made = assemble(
         ScoringInput(run.manifest.settings, predictions, truths, complete, run.flagged, orders), run.protocol
     )
-    run.folder.order(predictions, truths)
     results = made.results.changed(cost_usd=run_cost(run.folder, made.results.usage["cost_usd"]))
     hint = reading_hint(predictions, truths, run.manifest.settings)
     text = printable(report(results, made.rows, notes(results.grounding), hint.sentences() if hint else ()))

@@ -84,9 +84,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
             self, identity={**self.identity, **(identity or {})}, settings={**self.settings, **(settings or {})}
         )
 
-    def with_replies(self, replies: dict[str, Any] | None) -> Manifest:
-        return msgspec.structs.replace(self, replies=replies)
-
     @property
     def lines(self) -> dict[str, Any]:
         """The parts that may change while a run is in its folder."""
@@ -163,11 +160,13 @@ class RunFolder:
         change: when and how the run was begun stays. Raises InputError."""
         self.check(manifest.identity)
         if self.manifest.exists():
-            _write_json(self.manifest, {**self.content(), **manifest.lines})
+            replace_text(self.manifest, _json({**self.content(), **manifest.lines}))
             return
         made = {} if manifest.made is None else {"made": msgspec.to_builtins(manifest.made)}
-        begun = {"schema": SCHEMA, "identity": manifest.identity, **manifest.lines, **made, **_environment()}
-        _write_json(self.manifest, begun)
+        begun = {"schema": SCHEMA, "identity": manifest.identity, **manifest.lines, **made}
+        # both are read once: what is installed or checked out while this process runs is not what it has loaded
+        loaded = {"python": sys.version.split()[0], "packages": _versions(), "git_commit": _git_commit()}
+        replace_text(self.manifest, _json(begun | loaded))
 
     def begun(self) -> Manifest | None:
         """The manifest that is there; None before there is one. Raises InputError."""
@@ -526,11 +525,6 @@ def _check_same(old: Mapping[str, Any], new: Mapping[str, Any], path: Path) -> N
         )
 
 
-def _environment() -> dict[str, Any]:
-    # both are read once: what is installed or checked out while this process runs is not what it has loaded
-    return {"python": sys.version.split()[0], "packages": _versions(), "git_commit": _git_commit()}
-
-
 @cache
 def _versions() -> dict[str, str]:
     versions = {}
@@ -545,13 +539,8 @@ def _git_commit() -> str | None:
     """The commit of this project's checkout, or None when it is installed without one."""
     try:
         root = Path(__file__).resolve().parents[2]
-        done = subprocess.run(
-            ["git", "-C", str(root), "rev-parse", "--show-toplevel", "HEAD"],
-            capture_output=True,
-            text=True,
-            timeout=5,
-            check=False,
-        )
+        words = ["git", "-C", str(root), "rev-parse", "--show-toplevel", "HEAD"]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=5, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
     lines = done.stdout.split("\n")
@@ -563,20 +552,14 @@ def _line(row: Mapping[str, Any]) -> str:
     return _ENCODER.encode(redact_values(row))
 
 
-def _plain(value: Any) -> Any:
-    """A record as its row, and a set as a sorted list."""
-    return redact_values(sorted(value) if isinstance(value, frozenset) else _row(value))
-
-
-_ENCODER = json.JSONEncoder(default=_plain)
+# a record as its row, and a set as a sorted list
+_ENCODER = json.JSONEncoder(
+    default=lambda value: redact_values(sorted(value) if isinstance(value, frozenset) else _row(value))
+)
 
 
 def _lines(lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
-
-
-def _write_json(path: Path, value: Mapping[str, Any]) -> None:
-    replace_text(path, _json(value))
 
 
 def _json(value: Mapping[str, Any]) -> str:

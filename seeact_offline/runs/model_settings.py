@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,12 @@ from seeact_offline.runs.costs import kept_cost
 from seeact_offline.runs.folder import RunFolder
 
 REPLIES = "replies.sqlite"
+_SAME = {f.name for f in fields(ModelOptions)} & {f.name for f in fields(EvalConfig)} - {
+    "image_format",
+    "cache",
+    "price",
+}
+"""Options of a model that a configuration has as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,25 +140,12 @@ def model_settings(config: EvalConfig, folder: RunFolder) -> ModelSettings:
         # name tomorrow, an object that does not say what it is
         cache = "off"
     options = ModelOptions(
-        base_url=config.base_url,
-        max_tokens=config.max_tokens,
-        temperature=config.temperature,
-        image_detail=config.image_detail,
+        **{name: getattr(config, name) for name in _SAME},
         image_format=ImageFormat.read(config.image_format),
         timeout_s=config.timeout,
-        max_retries=config.max_retries,
         max_wait_s=config.max_wait,
-        fail_on_error=config.fail_on_error,
-        concurrency=config.concurrency,
-        rpm=config.rpm,
-        tpm=config.tpm,
-        model_args=config.model_args,
-        typed=config.typed,
         cache=folder.calls if cache == "off" else _reply_store(cache, folder),
-        ask_equal=config.ask_equal,
-        model_version=config.model_version,
         price=None if quote is None else quote.price,
-        seed=config.seed,
     )
     options = replace(options, concurrency=max(options.concurrency, provider.at_once(options)))
     rule = source.image_rule(options)

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
-from seeact_offline.dataset import Split, canonical_split
+from seeact_offline.dataset import Split, canonical_split, open_split
+from seeact_offline.files.named import read_text
 from seeact_offline.grounding import Grounding, Order
 from seeact_offline.models import model_name
 from seeact_offline.models.provider import is_function
@@ -19,7 +20,6 @@ from seeact_offline.records import InputError, Prediction, StepKey
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.folder import Made, Manifest, RunFolder, own_words
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
-from seeact_offline.runs.selection import selected_split, step_ids
 from seeact_offline.runs.strategy_opening import OpenedStrategy, check_pages, check_ranking, open_strategy
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.protocols import Protocol, find_protocol
@@ -117,11 +117,8 @@ class OpenRun:
         begun = self.folder.begun()
         before = () if begun is None else begun.settings.get("dropped_parameters", ())
         parameters = sorted({*before, *self.manifest.settings.get("dropped_parameters", ()), *dropped})
-        return (
-            replace(self, manifest=self.manifest.changed(settings={"dropped_parameters": parameters}))
-            if parameters
-            else self
-        )
+        changed = self.manifest.changed(settings={"dropped_parameters": parameters}) if parameters else self.manifest
+        return replace(self, manifest=changed)
 
 
 def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
@@ -161,6 +158,11 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
     if config.out is None:
         folder = numbered_folder(folder, lambda candidate: candidate.suits(manifest.identity, split.keys), watch)
         model = model_settings(config, folder)
+    flagged = None
+    if config.exclude_flagged is not None:
+        from seeact_offline.dataset.lint import read_findings
+
+        flagged = read_findings(config.exclude_flagged) & {*split.keys}
     orders = [Order(config.seed, number) for number in range(1, config.repeats + 1)]
     return OpenRun(
         split=split,
@@ -172,10 +174,16 @@ def open_run(config: EvalConfig, watch: Watch) -> OpenRun:
         folder=folder,
         manifest=manifest,
         asking=asking,
-        flagged=_flagged(config, split),
+        flagged=flagged,
         predict_only=config.predict_only,
         estimate_remark=config.find_strategy().estimate_remark,
     )
+
+
+def selected_split(config: EvalConfig) -> Split:
+    """Opens the split with the tasks that the configuration takes. Raises DatasetError."""
+    split = open_split(config.dataset, config.split, limit=config.limit, tasks=config.task_ids)
+    return split if config.sample is None else split.drawn(config.sample, config.seed)
 
 
 def run_folder(config: EvalConfig, model: str | None = None, what: str | None = None) -> RunFolder:
@@ -186,11 +194,8 @@ def run_folder(config: EvalConfig, model: str | None = None, what: str | None = 
     """
     if config.out is not None:
         return RunFolder(config.out)
-    names = [
-        Path(dataset_name(config.dataset)).name,
-        canonical_split(config.split),
-        what or config.find_strategy().title,
-    ]
+    names = [Path(dataset_name(config.dataset)).name, canonical_split(config.split)]
+    names += [what or config.find_strategy().title]
     names += (model or model_name(config.model)).split("/")[-2:]
     return RunFolder(Path("runs") / "-".join(map(safe_name, names)))
 
@@ -258,32 +263,25 @@ def _manifest(
         **own_words(config.label, config.tags, config.metadata),
     }  # fmt: skip
     made = Made(
-        run=uuid.uuid4().hex,
-        date=datetime.now(UTC).isoformat(timespec="seconds"),
-        command=config.command,
-        temperature=config.temperature,
-        max_tokens=config.max_tokens,
-        base_url=asked.get("base_url"),
+        run=uuid.uuid4().hex, date=datetime.now(UTC).isoformat(timespec="seconds"), command=config.command,
+        temperature=config.temperature, max_tokens=config.max_tokens, base_url=asked.get("base_url"),
         ask_equal=model.asks_each,
-    )
+    )  # fmt: skip
     return Manifest(identity=identity, settings=settings, made=made)
 
 
-def _flagged(config: EvalConfig, split: Split) -> frozenset[StepKey] | None:
-    """Steps of the split that a file of findings names; None: there is none. Raises InputError."""
-    if config.exclude_flagged is None:
-        return None
-    from seeact_offline.dataset.lint import read_findings
-
-    return read_findings(config.exclude_flagged) & {*split.keys}
-
-
 def _ask_options(config: EvalConfig, split: Split, model: ModelSettings) -> AskOptions:
-    """Reads how steps are asked, and which. Raises InputError for a step that is not in the split."""
-    named = None
-    if config.step is not None:
+    """Reads how steps are asked, and which. Raises InputError for a step that is not in the split, and for a file of
+    ids that cannot be read."""
+    named, ids = None, config.step
+    if ids is not None:
         keys = {str(key): key for key in split.keys}
-        ids = step_ids(config.step)
+        if isinstance(ids, str):
+            wanted = "a file with the id of a step a line"
+            ids = read_text("step", Path(ids[1:]), wanted).splitlines() if ids[:1] == "@" else ids.split(",")
+        ids = tuple(dict.fromkeys(text.strip() for text in ids if text.strip()))
+        if not ids:
+            raise InputError("step", "at least one id of a step, annotation_id_action_uid", "none")
         unknown = [name for name in ids if name not in keys]
         if unknown:
             got = f"{len(unknown)} of which it has none, {unknown[0]} first"
@@ -292,16 +290,9 @@ def _ask_options(config: EvalConfig, split: Split, model: ModelSettings) -> AskO
     workers = None
     if config.engine != LOCAL:
         workers = Workers(config.address, config.score_workers, gpus_each=config.gpus_per_worker)
-    anew = (
-        is_function(config.model) and not model.source.provider.is_known and named is None and not config.retry_failed
-    )
+    is_new = is_function(config.model) and not model.source.provider.is_known
     return AskOptions(
-        config.top_k,
-        model.options.concurrency,
-        config.fail_on_error,
-        workers,
-        config.engine,
-        named,
-        config.retry_failed,
-        anew,
-    )
+        **{name: getattr(config, name) for name in ("top_k", "fail_on_error", "engine", "retry_failed")},
+        concurrency=model.options.concurrency, workers=workers, named=named,
+        anew=is_new and named is None and not config.retry_failed,
+    )  # fmt: skip

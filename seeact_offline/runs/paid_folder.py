@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import msgspec
+
 from seeact_offline.models.budget import Budget
 from seeact_offline.records import Model, Prediction
 from seeact_offline.runs.ask import ask_each
@@ -78,7 +80,7 @@ class PaidFolder:
         """Writes into the manifest where the replies of these predictions come from,
         and tells the user if `is_said`."""
         replies = replies_of(predictions, self.budget.known)
-        self.folder.claim(manifest.with_replies(replies))
+        self.folder.claim(msgspec.structs.replace(manifest, replies=replies))
         if replies and is_said:
             self.watch.note("; ".join(filter(None, (replies_in_words(replies), self.budget.since_resumed))))
 

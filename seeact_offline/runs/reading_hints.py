@@ -15,6 +15,7 @@ from seeact_offline.files.extensions import Doors
 from seeact_offline.files.markdown import one_line
 from seeact_offline.records import CallError, Prediction, Truth
 from seeact_offline.replies.final_answer import PARSE_FAILURES
+from seeact_offline.runs.folder import RunFolder, read_manifest
 from seeact_offline.scoring.report import counted
 
 MANY_UNREADABLE = 1 / 3
@@ -151,12 +152,13 @@ def reading_hint(
     if not better.agents and not is_certain and not is_declined:
         return None
     read = (unread or missed or wrong) if better.agents or is_certain else []
+    line = one_line((read[0].groups[-1].replies[-1] if read else declined[0].detail)[: 20 * QUOTED])
     return ReadingHint(
         n_replies=n_replies,
         failures={str(name): n for name, n in failures.items()},
         n_places=len(places),
         n_missed=len(missed),
-        quoted=_quoted(read[0].groups[-1].replies[-1] if read else declined[0].detail),
+        quoted=(line if len(line) <= QUOTED else f"{line[:QUOTED]} ...") or "(empty)",
         better=better,
     )
 
@@ -165,15 +167,8 @@ def _has_declined(prediction: Prediction) -> bool:
     return prediction.ran and prediction.failure in CallError.ANSWERED
 
 
-def _quoted(reply: str) -> str:
-    line = one_line(reply[: 20 * QUOTED])
-    return (line if len(line) <= QUOTED else f"{line[:QUOTED]} ...") or "(empty)"
-
-
 def hint_of_run(run: Path) -> ReadingHint | None:
     """The hint of a run in its folder."""
-    from seeact_offline.runs.folder import RunFolder, read_manifest
-
     folder = RunFolder(run)
     predictions, targets = folder.load(), folder.load_targets()
     keys = [key for key in predictions if key in targets]

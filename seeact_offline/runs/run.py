@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from seeact_offline.runs.publishing import ExportFiles
     from seeact_offline.scoring.results import Results
 
+ANSWERED = ("element_id", "op", "value", "failure", "detail")
 TOOK = ("attempts", "seconds", "request_id")
 """Columns of a call; None for a reply that was kept."""
 Level = Literal["steps", "groups", "calls"]
@@ -118,17 +119,8 @@ class Run:
     def _groups(self) -> Iterator[dict[str, Any]]:
         for prediction in self.predictions():
             for group in prediction.groups:
-                yield {
-                    **prediction.key._asdict(),
-                    "group": group.group,
-                    "is_final_round": group.is_final_round,
-                    "offered": list(group.offered),
-                    "element_id": group.element_id,
-                    "op": group.op,
-                    "value": group.value,
-                    "failure": group.failure,
-                    "detail": group.detail,
-                }
+                place = {**prediction.key._asdict(), "group": group.group, "is_final_round": group.is_final_round}
+                yield {**place, "offered": list(group.offered), **{name: getattr(group, name) for name in ANSWERED}}
 
     def _calls(self) -> Iterator[dict[str, Any]]:
         for prediction in self.predictions():

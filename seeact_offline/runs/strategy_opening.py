@@ -14,6 +14,7 @@ from seeact_offline.dataset import Split
 from seeact_offline.dataset.split import is_recut
 from seeact_offline.files.formats import FormatError, typed
 from seeact_offline.grounding import MAX_SIDE, Grounding, Order, QuestionOptions
+from seeact_offline.grounding.conversation import Question
 from seeact_offline.grounding.strategies import (
     STRATEGIES,
     agents,
@@ -24,9 +25,10 @@ from seeact_offline.grounding.strategies import (
 from seeact_offline.grounding.strategy import GROUPING_OPTIONS, Strategy, StrategyInputs
 from seeact_offline.prompting import live_ending, only_with
 from seeact_offline.ranking import LiveScores, Scores, read_scores
-from seeact_offline.records import InputError, UnusedOption
+from seeact_offline.records import InputError, Step, UnusedOption
 from seeact_offline.runs.config import BATCHINGS, SEEACT, EvalConfig
 from seeact_offline.runs.folder import read_manifest
+from seeact_offline.runs.prepare import prepare
 from seeact_offline.runs.run import load_run
 
 GROUPING: dict[str, Any] = {field.name: field.default for field in fields(EvalConfig) if field.name in GROUPING_OPTIONS}
@@ -118,6 +120,22 @@ def live_scores(config: EvalConfig) -> Scores:
     InputError."""
     check_ranking(config)
     return LiveScores(config.open_ranker()) if config.scores is None else read_scores(config.scores)
+
+
+def questions(step: Step, config: EvalConfig | None = None, **options: Any) -> list[Question]:
+    """The first questions of a step, one per group: texts of their turns, pictures, and what is offered.
+
+    `options` are fields of `EvalConfig`, which win over `config`. Raises InputError, and RowError for a step at fault.
+
+    >>> from seeact_offline import load_steps
+    >>> (question,) = questions(next(load_steps("sample", "train")), grounding="pixel")
+    >>> len(question.turns), "one-way business class flight" in question.turns[0]
+    (2, True)
+    """
+    config = EvalConfig.of(config, **options)
+    grounding = open_strategy(config).grounding
+    scores = live_scores(config) if grounding.needs_ranking else None
+    return grounding.questions(prepare(step, scores, config.top_k, grounding.form.image))
 
 
 def without_ignored(config: EvalConfig) -> EvalConfig:

@@ -43,10 +43,6 @@ class Watch:
         """A pass that ranks `total` steps begins; the result is entered for as long as it takes."""
         return nullcontext(_Silent())
 
-    def judging(self, total: int, label: str) -> AbstractContextManager[RankListener]:
-        """A pass of `total` judgements begins; the result is entered for as long as it takes."""
-        return nullcontext(_Silent())
-
     def counting(self, total: int, label: str, unit: str) -> AbstractContextManager[RankListener]:
         """A pass of other work, of `total` pieces, begins; the result is entered for as long as it takes.
         `unit`: its pieces, in the plural."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -22,8 +21,10 @@ import numpy as np
 
 from seeact_offline.files.formats import check_other_answer
 from seeact_offline.files.named import read_rows
-from seeact_offline.records import InputError, Metric, OtherAnswer, Prediction, StepKey, Truth
+from seeact_offline.records import InputError, OtherAnswer, Prediction, StepKey, Truth
 from seeact_offline.scoring.labelled_predictions import LabelledPredictions
+from seeact_offline.scoring.metrics import METRICS
+from seeact_offline.scoring.results import SecondFigure, figure_entries
 from seeact_offline.scoring.rules import Protocol
 
 _NotEmpty = Annotated[str, msgspec.Meta(min_length=1)]
@@ -73,23 +74,10 @@ def with_also_right(truths: Sequence[Truth], lines: Mapping[StepKey, OtherAnswer
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class SecondFigure:
-    """The metrics of a run where other right answers count too."""
-
-    n_steps: int
-    """Steps that count and have another right answer."""
-    n_gained: int
-    """Steps that succeed by another right answer and not by the annotated one; without elements, whose operation is
-    right by one alone."""
-    element_accuracy: Metric | None
-    """None, as is `step_success_rate`, for a run that asks for no element."""
-    operation_f1: Metric
-    step_success_rate: Metric | None
-
-
-def second_figure(labelled: LabelledPredictions, protocol: Protocol, seed: int) -> SecondFigure | None:
-    """None where no step that counts has another right answer."""
+def second_figure(
+    labelled: LabelledPredictions, protocol: Protocol, seed: int, of_file: int = 0
+) -> SecondFigure | None:
+    """None where no step that counts has another right answer. `of_file`: steps that a file names."""
     scored = labelled.credits(protocol)
     counted = scored.counted
     with_others = [place for place, truth in enumerate(labelled.truths) if truth.also_right and counted[place]]
@@ -110,18 +98,17 @@ def second_figure(labelled: LabelledPredictions, protocol: Protocol, seed: int) 
             success[place], element[place], f1[place] = by_other
     right = [truth for truth, counts in zip(labelled.truths, counted.tolist(), strict=True) if counts]
     grounded = protocol.element is not None
-    average = protocol.averaging(right)
-
-    def metric(values: np.ndarray) -> Metric | None:
-        return average.metric(values[counted], seed) if grounded else None
-
     before, after = (scored.success, success) if grounded else (scored.operation_f1 == 1.0, f1 == 1.0)
+    figures = {**dict.fromkeys(METRICS), "operation_f1": protocol.averaging_of_f1(right).metric(f1[counted], seed)}
+    if grounded:
+        average = protocol.averaging(right)
+        figures["element_accuracy"] = average.metric(element[counted], seed)
+        figures["step_success_rate"] = average.metric(success[counted], seed)
     return SecondFigure(
         n_steps=len(with_others),
         n_gained=int((np.asarray(after, dtype=bool) & ~np.asarray(before, dtype=bool) & counted).sum()),
-        element_accuracy=metric(element),
-        operation_f1=protocol.averaging_of_f1(right).metric(f1[counted], seed),
-        step_success_rate=metric(success),
+        of_file=of_file,
+        **figure_entries(figures, protocol),
     )
 
 

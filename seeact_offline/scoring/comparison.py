@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
-from seeact_offline.records import Metric
-from seeact_offline.scoring.gap_text import gap_cells
+from seeact_offline.records import Metric, StepKey
+from seeact_offline.scoring.agreement import Kappa
 from seeact_offline.scoring.inference import EXACT_UP_TO, FEWEST_TASKS, RESAMPLES, Gap
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.noise import DifferenceNoise, FigureNoise
 from seeact_offline.scoring.overlap import Overlap
-from seeact_offline.scoring.overlap_tables import overlap_tables
+from seeact_offline.scoring.waterfall import BY_EYE, CAUSES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # an interval of a difference, at 95 %, leaves 0 out exactly where p is below this
 SIGNIFICANT = 0.05
 ALWAYS_CLICK = "always CLICK, no element"
+NAMED = 3
+"""Steps that a row names; JSON names all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,7 @@ class Comparison:
             _figures(self),
             _differences(self),
             _ties(self),
-            *(overlap_tables(self.overlap) if self.overlap else []),
+            *(make(self.overlap) for make in (_solved_by, _alone, _unsolved, _pairs) if self.overlap),
             _over_always_click(self),
             _repeats(self),
             _noise(self),
@@ -238,16 +240,13 @@ def _about(comparison: Comparison) -> list[str]:
     """The notes needed to read the figures."""
     notes = [
         f"Percent, over {comparison.n_steps} steps of {comparison.n_tasks} tasks, protocol {comparison.protocol}."
-        " Macro: mean"
-        " over tasks of the task's mean, to which interval, standard error and effective n belong. Tied: the figures"
-        " are equal"
-        f" as printed. Not told apart from the best: at {SIGNIFICANT * 100:g} %, all pairs of runs considered.",
+        " Macro: mean over tasks of the task's mean, to which interval, standard error and effective n belong. Tied:"
+        f" the figures are equal as printed. Not told apart from the best: at {SIGNIFICANT * 100:g} %, all pairs of runs considered.",
     ]
     if comparison.groups:
         notes.append(
             "A group is the mean of its runs: a step's credit is its mean over them, and intervals are over tasks. sd:"
-            " sample standard"
-            " deviation of the runs' own averages."
+            " sample standard deviation of the runs' own averages."
         )
     for name, runs in comparison.groups.items():
         more = ", which differ in more than their seed" if name in comparison.mixed else ""
@@ -261,8 +260,7 @@ def _about(comparison: Comparison) -> list[str]:
     if comparison.averaged_otherwise:
         notes.append(
             f"The own results of {', '.join(comparison.averaged_otherwise)} have other figures: their protocol"
-            " averages in"
-            " another way, or over steps that are not compared."
+            " averages in another way, or over steps that are not compared."
         )
     return notes
 
@@ -290,11 +288,9 @@ def _differences(comparison: Comparison) -> Table:
     needed = f"tasks for {comparison.detect:g} points"
     note = (
         "Of the macro averages, the other run minus the baseline, paired by step, clustered by task. p: how often the"
-        " tasks' differences average as far from 0 with other signs, of all"
-        f" patterns of signs up to {EXACT_UP_TO} tasks, of {RESAMPLES:,} random ones beyond. Interval: the differences"
-        " that the same"
-        " test does not reject at 5 %. Detectable: the smallest difference that these tasks find in four of five such"
-        " comparisons"
+        " tasks' differences average as far from 0 with other signs, of all patterns of signs up to"
+        f" {EXACT_UP_TO} tasks, of {RESAMPLES:,} random ones beyond. Interval: the differences that the same test does"
+        " not reject at 5 %. Detectable: the smallest difference that these tasks find in four of five such comparisons"
         f" (5 %, two-sided); not known where fewer than {FEWEST_TASKS} tasks differ."
     )
     if several:
@@ -354,12 +350,10 @@ def _noise(comparison: Comparison) -> Table | None:
     ]
     note = (
         "Of the macro average of one run. Between tasks: other tasks would give another figure. Between seeds: a seed"
-        " moves all tasks alike. The rest:"
-        " tasks answer to the seed in their own ways. Seeds: how many each of two methods needs on these"
-        f" {comparison.n_tasks} tasks, so that a"
-        f" difference of {comparison.detect:g} points is found in four of five comparisons (5 %, two-sided), if both"
-        " vary as these runs do and part"
-        " alike at every task; as they never do, it is a lower bound."
+        " moves all tasks alike. The rest: tasks answer to the seed in their own ways. Seeds: how many each of two"
+        f" methods needs on these {comparison.n_tasks} tasks, so that a difference of {comparison.detect:g} points is"
+        " found in four of five comparisons (5 %, two-sided), if both vary as these runs do and part alike at every"
+        " task; as they never do, it is a lower bound."
     )
     header = ("metric", "repeats", *_SOURCES, f"seeds for {comparison.detect:g} points")
     return Table(title="Order and noise: the variance of a figure", header=header, rows=rows, notes=[note], n_labels=2)
@@ -375,10 +369,8 @@ def _difference_noise(comparison: Comparison) -> Table | None:
     ]  # fmt: skip
     note = (
         f"Of the difference of macro averages as it stands. Tasks, seeds: how many would find {comparison.detect:g}"
-        " points in four of five comparisons"
-        " (5 %, two-sided), tasks with the seeds that there are, seeds of each group on as many tasks as there are."
-        " None: no number does, since what"
-        " the other adds is too much alone."
+        " points in four of five comparisons (5 %, two-sided), tasks with the seeds that there are, seeds of each group"
+        " on as many tasks as there are. None: no number does, since what the other adds is too much alone."
     )
     needed = [f"{what} for {comparison.detect:g} points" for what in ("tasks", "seeds")]
     return Table(
@@ -413,3 +405,104 @@ def _breakdown(comparison: Comparison, name: str, breakdown: Sequence[BreakdownR
     header = (name, "tasks", "steps", *comparison.runs, *differences)
     note = f"{METRICS[metric]}, macro over the tasks that have such steps; p is not given, because cells are many."
     return Table(title=f"By {name}", header=header, rows=rows, notes=[note])
+
+
+# --- overlap ---
+
+
+def _solved_by(overlap: Overlap) -> Table:
+    n_steps, n_runs = sum(count.steps for count in overlap.solved_by), len(overlap.solved)
+    rows, so_far = [], 0
+    for count in reversed(overlap.solved_by):
+        so_far += count.steps
+        rows.append((count.runs, count.steps, percent(count.steps / n_steps), so_far, percent(so_far / n_steps)))
+    low, high = map(percent, overlap.union.ci95)
+    notes = [
+        f"Solved: {METRICS[overlap.metric]} of the step is 1. The union, the steps that some run solves, bounds every"
+        f" choice of a run for each step (a perfect router): {percent(overlap.union.macro)} % macro, 95 % interval {low} to {high},"
+        f" {percent(overlap.union.micro)} % micro."
+    ]
+    header = ("runs that solve the step", "steps", "% of steps", "by at least so many", "% of steps")
+    return Table(title=f"Steps solved by k of {n_runs} runs", header=header, rows=rows, notes=notes)
+
+
+def _alone(overlap: Overlap) -> Table:
+    n_steps = sum(count.steps for count in overlap.solved_by)
+    rows = [
+        (name, overlap.solved[name], percent(overlap.solved[name] / n_steps),
+         len(steps), percent(len(steps) / n_steps), _named(steps))
+        for name, steps in overlap.alone.items()
+    ]  # fmt: skip
+    header = ("run", "steps solved", "% of steps", "by it alone", "% of steps", "such as")
+    return Table(title="Steps solved by one run alone", header=header, rows=rows)
+
+
+def _named(steps: Sequence[StepKey]) -> str:
+    more = len(steps) - NAMED
+    return ", ".join([*map(str, steps[:NAMED]), *([f"{more} more"] if more > 0 else [])]) or "-"
+
+
+def _unsolved(overlap: Overlap) -> Table | None:
+    if not overlap.unsolved:
+        return None
+    names, n_steps = tuple(overlap.solved), sum(count.steps for count in overlap.solved_by)
+    rows = [(row.cause.replace("_", " "), *(row.by_run[name] for name in names), row.shared) for row in overlap.causes]
+    meanings_of = {**CAUSES, **BY_EYE}
+    meanings = [
+        f"{row.cause.replace('_', ' ')}: {meanings_of[row.cause]}" for row in overlap.causes if row.cause in meanings_of
+    ]
+    share = percent(len(overlap.unsolved) / n_steps)
+    notes = [
+        f"{len(overlap.unsolved)} of {n_steps} steps ({share} %) are solved by no run, such as"
+        f" {_named([unsolved.step for unsolved in overlap.unsolved])}."
+        " Each run loses each of them by one cause; the last column counts those that all lose by it."
+    ]
+    notes += [f"{'; '.join(meanings)}."] if meanings else []
+    header = ("cause of loss", *names, "all runs")
+    return Table(title="Steps solved by no run, by cause", header=header, rows=rows, notes=notes)
+
+
+def _pairs(overlap: Overlap) -> Table:
+    rows = [
+        (f"{pair.second} - {pair.first}", *gap_cells(pair.gap), f"{pair.p_holm:.4f}",
+         pair.only_second, pair.only_first, pair.both, pair.neither, kappa_text(pair.kappa))
+        for pair in overlap.pairs
+    ]  # fmt: skip
+    notes = [
+        f"{METRICS[overlap.metric]}, macro. p, Holm: adjusted for {len(overlap.pairs)} pairs. Kappa: Cohen's, of"
+        " failing, with its 95 % interval over tasks: 1 where two runs fail at the same steps, 0 where they do as by chance. Fleiss' kappa of all runs:"
+        f" {kappa_text(overlap.kappa)}."
+    ]
+    header = (
+        "difference", "points", "95 % interval", "p", "p, Holm", "only the first named solves", "only the second",
+        "both solve", "both fail", "kappa of failures",
+    )  # fmt: skip
+    return Table(title="All pairs of runs", header=header, rows=rows, notes=notes)
+
+
+def kappa_text(kappa: Kappa) -> str:
+    """A kappa with its interval as text."""
+    if kappa.kappa is None:
+        return "-"
+    # + 0.0: no negative zero
+    value, *ends = (f"{round(number, 2) + 0.0:.2f}" for number in (kappa.kappa, *(kappa.ci95 or ())))
+    return f"{value} [{', '.join(ends)}]" if ends else value
+
+
+# --- differences as text ---
+
+
+def points(value: float) -> str:
+    """A difference of fractions as text, in points."""
+    # + 0.0: no negative zero
+    return f"{float(percent(value)) + 0.0:+.1f}"
+
+
+def gap_interval(ci95: Sequence[float] | None) -> str:
+    """An interval of a difference as text, in points."""
+    return f"-, fewer than {FEWEST_TASKS} tasks" if ci95 is None else f"{points(ci95[0])} to {points(ci95[1])}"
+
+
+def gap_cells(gap: Gap) -> tuple[str, str, str]:
+    """Points, interval and p of a difference."""
+    return points(gap.macro), gap_interval(gap.ci95), f"{gap.p:.4f}"

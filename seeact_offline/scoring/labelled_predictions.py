@@ -77,7 +77,11 @@ class LabelledPredictions:
         return [metrics.best_rank(p.ranked, t.positives) for p, t in self._steps]
 
     def _score(self, protocol: Protocol) -> StepCredits:
-        element, f1 = self._right_elements(protocol), self._f1(protocol).copy()
+        element, f1 = np.zeros(len(self._steps), dtype=bool), self._f1(protocol).copy()
+        if (rule := protocol.element) is not None:
+            element |= self._once(
+                rule, lambda: np.array([p.ran and bool(rule(p, t)) for p, t in self._steps], dtype=bool)
+            )
         counted = np.ones(len(self._steps), dtype=bool)
         for name, applies in CASES.items():
             case = getattr(protocol, name)
@@ -106,16 +110,6 @@ class LabelledPredictions:
         ]
         return StepCredits(element, f1, success, counted)
 
-    def _right_elements(self, protocol: Protocol) -> np.ndarray:
-        """Tells of each answer whether its element is right, False for all if none was asked for; the caller's own."""
-        rule = protocol.element
-        if rule is None:
-            return np.zeros(len(self._steps), dtype=bool)
-        right: np.ndarray = self._once(
-            rule, lambda: np.array([p.ran and bool(rule(p, t)) for p, t in self._steps], dtype=bool)
-        )
-        return right.copy()
-
     def _f1(self, protocol: Protocol) -> np.ndarray:
         """Operation F1 of each answer. Most steps share their pair of operations, predicted and right, with others."""
 
@@ -135,13 +129,8 @@ class LabelledPredictions:
 
         return self._once(_of_operation(protocol), all_steps)
 
-    @cached_property
-    def _predicted(self) -> tuple[list[Operation], list[int]]:
-        """The distinct predicted operations, and each step's place among them."""
-        return _distinct(prediction.operation for prediction in self.predictions)
-
     def _pairs(self, right_operation: Callable[[Truth], Operation]) -> _Pairs:
-        predicted, predicted_at = self._predicted
+        predicted, predicted_at = self._once("predicted", lambda: _distinct(p.operation for p in self.predictions))
         wanted, wanted_at = _distinct(right_operation(truth) for truth in self.truths)
         distinct, numbers = _distinct(zip(predicted_at, wanted_at, strict=True))
         ran = np.array([prediction.ran for prediction in self.predictions], dtype=bool)

@@ -109,6 +109,11 @@ def overlap(
         for row in np.flatnonzero(n_solvers == 0).tolist()
     ]
     task_of = aggregate.task_numbers(keys)
+    votes = np.stack([n_solvers, len(names) - n_solvers], axis=1).astype(float)
+    sums = _by_task(fleiss_columns(votes), task_of)
+    whole = sums.sum(axis=0)[None]
+    kappa = float(fleiss_of_sums(whole)[0])
+    ci95 = percentiles(fleiss_of_sums(inference.resampled(sums, seed))) if len(sums) > 1 else None
     return Overlap(
         metric=metric,
         solved_by=tuple(SolverCount(k, int(steps)) for k, steps in enumerate(counts)),
@@ -120,7 +125,7 @@ def overlap(
         unsolved=tuple(unsolved),
         causes=_causes(names, unsolved),
         union=aggregate.metric(aggregate.by_task(keys, (n_solvers > 0).astype(float).tolist()), seed),
-        kappa=_fleiss(n_solvers, len(names), task_of, seed),
+        kappa=Kappa(float(whole[0, 1] / whole[0, 0]), None if np.isnan(kappa) else kappa, ci95),
         pairs=_pairs(names, credit, solved, task_of, seed),
     )
 
@@ -142,14 +147,6 @@ def _by_task(columns: np.ndarray, task_of: np.ndarray) -> np.ndarray:
     sums = np.zeros((int(task_of.max()) + 1, columns.shape[1]))
     np.add.at(sums, task_of, columns)
     return sums
-
-
-def _fleiss(n_solvers: np.ndarray, n_runs: int, task_of: np.ndarray, seed: int) -> Kappa:
-    sums = _by_task(fleiss_columns(np.stack([n_solvers, n_runs - n_solvers], axis=1).astype(float)), task_of)
-    whole = sums.sum(axis=0)[None]
-    value = float(fleiss_of_sums(whole)[0])
-    ci95 = percentiles(fleiss_of_sums(inference.resampled(sums, seed))) if len(sums) > 1 else None
-    return Kappa(float(whole[0, 1] / whole[0, 0]), None if np.isnan(value) else value, ci95)
 
 
 def _pairs(

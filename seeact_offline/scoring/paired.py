@@ -22,11 +22,10 @@ from seeact_offline.scoring import aggregate, inference
 from seeact_offline.scoring.comparison import SIGNIFICANT, BreakdownRow, Comparison, PairedDifference, Repeats, Variance
 from seeact_offline.scoring.inference import Gap
 from seeact_offline.scoring.metrics import STEP_FIELDS
-from seeact_offline.scoring.noise import DifferenceNoise, FigureNoise, difference_noise, figure_noise
-from seeact_offline.scoring.overlap import FEWEST_RUNS, Overlap, overlap
+from seeact_offline.scoring.noise import DifferenceNoise, difference_noise, figure_noise
+from seeact_offline.scoring.overlap import FEWEST_RUNS, overlap
 from seeact_offline.scoring.step_scores import StepRow
 
-_ABOVE = 10**9
 _COMMIT = re.compile("@([0-9a-f]{40})$")
 """Ends the name of a data set of the hub."""
 
@@ -80,7 +79,10 @@ def pooled(name: str, runs: Sequence[ScoredRun], intersect: bool = False) -> Sco
     its copy.
     """
     _check_protocols(runs)
-    _check_copies(runs)
+    for first, second in itertools.combinations(runs, 2):
+        if first.origin and first.origin == second.origin:
+            sentence = f"{first.name} and {second.name} are the same run; name each run of a group once"
+            raise InputError("runs", sentence=sentence)
     steps = {}
     for key in _shared_keys(runs, intersect):
         rows = [run.steps[key] for run in runs]
@@ -115,19 +117,14 @@ UNKNOWN = "not known"
 def _bands(field: str, ends: Sequence[int], *, zero_is_known: bool = False) -> Breakdown:
     """Bands of whole numbers, each from the end of the one before to its own."""
     starts = [0 if zero_is_known else 1, *(end + 1 for end in ends)]
-    labels = [_span(low, high) for low, high in zip(starts, [*ends, _ABOVE], strict=True)]
+    labels = [str(low) if low == high else f"{low}-{high}" for low, high in zip(starts, ends, strict=False)]
+    labels.append(f"above {ends[-1]}")
 
     def label(step: StepRow) -> str:
         value = int(getattr(step, field))
         return UNKNOWN if value < starts[0] else labels[sum(value > end for end in ends)]
 
     return Breakdown(label, labels)
-
-
-def _span(low: int, high: int) -> str:
-    if high == _ABOVE:
-        return f"above {low - 1}"
-    return str(low) if low == high else f"{low}-{high}"
 
 
 BREAKDOWNS = {
@@ -183,6 +180,17 @@ def compare_runs(
     for run in runs:
         if len(run.seeds) > 1 and run.seeds[0].identity and run.name not in mixed:
             repeated.append((of_seeds[run.name], of_seeds[run.name].names))
+    otherwise = {
+        run.name
+        for run in runs
+        for metric, value in (run.headline or {}).items()
+        if metric in table.metrics and abs(table.macro(metric, run.name) - value) > 1e-9
+    }
+    together = None
+    if len(runs) >= FEWEST_RUNS and not of_seeds:
+        metric = "step_success_rate" if "step_success_rate" in table.metrics else "operation_f1"
+        causes = {run.name: [run.steps[key].person_cause or run.steps[key].outcome for key in keys] for run in runs}
+        together = overlap(metric, keys, table.credits[metric], causes, seed)
     return Comparison(
         protocol=runs[0].protocol,
         runs=table.names,
@@ -192,8 +200,11 @@ def compare_runs(
         not_run={run.name: run.n_not_run for run in runs if run.n_not_run},
         incomplete=tuple(run.name for run in runs if not run.complete),
         data=of_different_data((member.data, member.name) for run in runs for member in (run.seeds or [run])),
-        averaged_otherwise=tuple(run.name for run in runs if table.differs_from(run.name, run.headline or {})),
-        figures={metric: {name: table.average(metric, name, seed) for name in table.names} for metric in table.metrics},
+        averaged_otherwise=tuple(name for name in table.names if name in otherwise),
+        figures={
+            metric: {name: table.metric_of(credit, seed) for name, credit in column.items()}
+            for metric, column in table.credits.items()
+        },
         best={metric: table.best(metric) for metric in table.metrics},
         tied={metric: _tied(table, metric, seed) for metric in table.metrics},
         pairs=tuple(pair for metric in table.metrics for pair in _pairs(table, metric, detect, seed)),
@@ -205,19 +216,18 @@ def compare_runs(
         mixed=tuple(mixed),
         groups={name: seeds.names for name, seeds in of_seeds.items()},
         sd={metric: {name: seeds.sd(metric) for name, seeds in of_seeds.items()} for metric in table.metrics},
-        breakdowns={name: _cells(table, BREAKDOWNS[name], seed) for name in by},
+        breakdowns={name: _breakdown(table, BREAKDOWNS[name], seed) for name in by},
         detect=detect,
         seed=seed,
-        noise=tuple(noise for of_names, names in repeated for noise in _noise(of_names, names, detect)),
+        noise=tuple(
+            figure_noise(metric, tuple(names), _task_means(of_names, metric, names), detect / 100)
+            for of_names, names in repeated
+            for metric in of_names.metrics
+            if of_names.n_tasks > 1
+        ),
         difference_noise=_difference_noise(runs, mixed, of_seeds, detect),
-        overlap=None if of_seeds or len(runs) < FEWEST_RUNS else _overlap(runs, keys, table, seed),
+        overlap=together,
     )
-
-
-def _overlap(runs: Sequence[ScoredRun], keys: Sequence[StepKey], table: _Table, seed: int) -> Overlap:
-    metric = "step_success_rate" if "step_success_rate" in table.metrics else "operation_f1"
-    causes = {run.name: [run.steps[key].person_cause or run.steps[key].outcome for key in keys] for run in runs}
-    return overlap(metric, keys, table.credits[metric], causes, seed)
 
 
 def _check(runs: Sequence[ScoredRun], by: Sequence[str], detect: float) -> None:
@@ -234,22 +244,8 @@ def _check(runs: Sequence[ScoredRun], by: Sequence[str], detect: float) -> None:
 def _check_protocols(runs: Sequence[ScoredRun]) -> None:
     if len({run.protocol for run in runs}) > 1:
         named = ", ".join(f"{run.name} under {run.protocol}" for run in runs)
-        raise InputError(
-            "runs",
-            sentence=(
-                f"the runs are scored under several protocols ({named}); score RUN --protocol NAME scores one again"
-            ),
-        )
-
-
-def _check_copies(runs: Sequence[ScoredRun]) -> None:
-    names: dict[str, str] = {}
-    for run in runs:
-        if run.origin in names:
-            sentence = f"{names[run.origin]} and {run.name} are the same run; name each run of a group once"
-            raise InputError("runs", sentence=sentence)
-        if run.origin:
-            names[run.origin] = run.name
+        sentence = f"the runs are scored under several protocols ({named}); score RUN --protocol NAME scores one again"
+        raise InputError("runs", sentence=sentence)
 
 
 def of_different_data(runs: Iterable[tuple[DataName | None, str]]) -> dict[str, tuple[str, ...]]:
@@ -275,13 +271,8 @@ def _shared_keys(runs: Sequence[ScoredRun], intersect: bool) -> list[StepKey]:
         run = lacking[0]
         of_all = set(shared)
         key = next(key for key in run.steps if key not in of_all)
-        raise InputError(
-            "runs",
-            sentence=(
-                f"{run.name} has {len(run.steps) - len(shared)} of {len(run.steps)} steps that another run lacks,"
-                f" such as {key}; `intersect` compares those that all have"
-            ),
-        )
+        lacks = f"{run.name} has {len(run.steps) - len(shared)} of {len(run.steps)} steps that another run lacks"
+        raise InputError("runs", sentence=f"{lacks}, such as {key}; `intersect` compares those that all have")
     if not shared:
         raise InputError("runs", "runs with steps in common", f"none in {first.name} and the others")
     return shared
@@ -342,9 +333,6 @@ class _Table:
     def metric_of(self, credit: np.ndarray, seed: int) -> Metric:
         return aggregate.metric(aggregate.by_task([step.key for step in self.steps], credit.tolist()), seed)
 
-    def average(self, metric: str, name: str, seed: int) -> Metric:
-        return self.metric_of(self.credit(metric, name), seed)
-
     def macro(self, metric: str, name: str) -> float:
         return float(self.means(self.credit(metric, name)).mean())
 
@@ -356,12 +344,14 @@ class _Table:
         """The first of the highest."""
         return max(self.names, key=lambda name: self.macro(metric, name))
 
-    def differs_from(self, name: str, headline: Mapping[str, float]) -> bool:
-        return any(abs(self.macro(m, name) - headline[m]) > 1e-9 for m in self.metrics if m in headline)
-
     def gap(self, other: np.ndarray, base: np.ndarray, seed: int) -> Gap:
         """The other minus the base."""
         return inference.gap(self.means(other - base), seed)
+
+    def gaps(self, metric: str, seed: int) -> dict[str, Gap]:
+        """Each other run minus the first."""
+        base, *others = self.names
+        return {name: self.gap(self.credit(metric, name), self.credit(metric, base), seed) for name in others}
 
 
 def _tied(table: _Table, metric: str, seed: int) -> tuple[str, ...]:
@@ -374,10 +364,9 @@ def _tied(table: _Table, metric: str, seed: int) -> tuple[str, ...]:
 
 
 def _pairs(table: _Table, metric: str, detect: float, seed: int) -> list[PairedDifference]:
-    base, others = table.names[0], table.names[1:]
-    gaps = [table.gap(table.credit(metric, name), table.credit(metric, base), seed) for name in others]
-    adjusted = inference.holm([gap.p for gap in gaps])
-    return [_paired(table, metric, name, gap, p, detect) for name, gap, p in zip(others, gaps, adjusted, strict=True)]
+    gaps = table.gaps(metric, seed)
+    adjusted = inference.holm([gap.p for gap in gaps.values()])
+    return [_paired(table, metric, *named, p, detect) for named, p in zip(gaps.items(), adjusted, strict=True)]
 
 
 def _paired(table: _Table, metric: str, name: str, gap: Gap, p_holm: float, detect: float) -> PairedDifference:
@@ -401,51 +390,31 @@ def _paired(table: _Table, metric: str, name: str, gap: Gap, p_holm: float, dete
     )
 
 
-def _cells(table: _Table, breakdown: Breakdown, seed: int) -> tuple[BreakdownRow, ...]:
+def _breakdown(table: _Table, breakdown: Breakdown, seed: int) -> tuple[BreakdownRow, ...]:
     places: dict[str, list[int]] = {}
     for i, step in enumerate(table.steps):
         places.setdefault(breakdown.label(step), []).append(i)
     labels = [*(label for label in breakdown.order if label in places), *sorted(places.keys() - set(breakdown.order))]
-    return tuple(_cell(label, table.only(places[label]), seed) for label in labels)
-
-
-def _cell(label: str, table: _Table, seed: int) -> BreakdownRow:
-    base, others = table.names[0], table.names[1:]
-    return BreakdownRow(
-        label,
-        table.n_tasks,
-        len(table.steps),
-        {metric: {name: table.macro(metric, name) for name in table.names} for metric in table.metrics},
-        {
-            metric: {name: table.gap(table.credit(metric, name), table.credit(metric, base), seed) for name in others}
-            for metric in table.metrics
-        },
-    )
+    rows = []
+    for label in labels:
+        part = table.only(places[label])
+        macros = {metric: {name: part.macro(metric, name) for name in part.names} for metric in part.metrics}
+        gaps = {metric: part.gaps(metric, seed) for metric in part.metrics}
+        rows.append(BreakdownRow(label, part.n_tasks, len(part.steps), macros, gaps))
+    return tuple(rows)
 
 
 # --- repeats ---
 
 
 def _repeats(table: _Table, names: Sequence[str]) -> list[Repeats]:
-    return [
-        Repeats(
-            metric,
-            tuple(names),
-            split_variance(np.stack([table.credit(metric, name) for name in names], axis=1), table.task_of),
-        )
-        for metric in table.metrics
-    ]
+    credits = {m: np.stack([column[name] for name in names], axis=1) for m, column in table.credits.items()}
+    return [Repeats(m, tuple(names), split_variance(credit, table.task_of)) for m, credit in credits.items()]
 
 
 def _task_means(table: _Table, metric: str, names: Sequence[str]) -> np.ndarray:
     """Shape (n_tasks, n_runs)."""
     return np.stack([table.means(table.credit(metric, name)) for name in names], axis=1)
-
-
-def _noise(table: _Table, names: Sequence[str], detect: float) -> list[FigureNoise]:
-    if table.n_tasks < 2:
-        return []
-    return [figure_noise(m, tuple(names), _task_means(table, m, names), detect / 100) for m in table.metrics]
 
 
 def _difference_noise(

@@ -25,34 +25,9 @@ __all__ = ["PROTOCOLS", "Protocol", "find_protocol", "headline", "known_protocol
 ENTRY_POINTS = "seeact_offline.protocols"
 """The entry points of protocols."""
 
-SEEACT = Protocol(
-    "seeact",
-    element=rules.any_positive,
-    right_operation=rules.as_annotated,
-    value_as_said=rules.as_said,
-    value_of_click=rules.drops_value_of_click,
-    text=rules.as_written,
-    f1=rules.of_words,
-    unknown_op=scored_as_answered,
-    missing_value=scored_as_answered,
-    no_place=scored_as_answered,
-    no_pick=scored_as_answered,
-    positive_not_ranked=scored_as_answered,
-    no_box=scored_as_answered,
-    no_positive=scored_as_answered,
-    quoted_value=scored_as_answered,
-    episode=rules.all_count,
-    entries_of_f1=rules.one_entry,
-    success=rules.same_tokens,
-    length=rules.rows_of_the_task,
-    groups=rules.by_task,
-    groups_of_f1=rules.by_task,
-    headline=rules.macro,
-    headline_of_f1=rules.macro,
-)
-MINDACT = replace(
-    SEEACT,
-    name="mindact",
+SEEACT = Protocol("seeact")
+MINDACT = Protocol(
+    "mindact",
     element=rules.any_positive_ranked,
     right_operation=rules.as_mindact_writes_it,
     value_of_click=rules.keeps_value_of_click,
@@ -60,18 +35,16 @@ MINDACT = replace(
     positive_not_ranked=rules.scores_nothing,
     no_positive=rules.scores_nothing,
 )
-UGROUND = replace(
-    SEEACT,
-    name="uground",
+UGROUND = Protocol(
+    "uground",
     element=rules.point_in_any_box,
     value_as_said=rules.none_is_no_value,
     value_of_click=rules.keeps_value_of_click,
     text=rules.lower_without_punctuation,
     length=rules.actions_of_the_task,
 )
-SEECLICK = replace(
-    SEEACT,
-    name="seeclick",
+SEECLICK = Protocol(
+    "seeclick",
     element=rules.point_in_target_box,
     right_operation=rules.by_recorded_name_between_quotes,
     text=rules.op_as_number,
@@ -102,18 +75,16 @@ UIPRO = replace(
     missing_value=scored_as_answered,
     no_place=scored_as_answered,
 )
-SYNAPSE = replace(
-    SEEACT,
-    name="synapse",
+SYNAPSE = Protocol(
+    "synapse",
     element=rules.first_positive,
     text=rules.known_without_punctuation,
     positive_not_ranked=rules.scores_nothing,
     no_positive=rules.scores_nothing,
     success=rules.same_text,
 )
-INSPECT_EVALS = replace(
-    SEEACT,
-    name="inspect-evals",
+INSPECT_EVALS = Protocol(
+    "inspect-evals",
     element=rules.last_of_five,
     right_operation=rules.blank_is_none,
     value_of_click=rules.keeps_value_of_click,
@@ -125,9 +96,8 @@ INSPECT_EVALS = replace(
     headline_of_f1=rules.micro,
     unknowns={"element": rules.order_of_positives_unknown},
 )
-SCREENSUITE = replace(
-    SEEACT,
-    name="screensuite",
+SCREENSUITE = Protocol(
+    "screensuite",
     element=rules.point_in_first_box,
     text=rules.value_in_lower_case,
     f1=rules.same_typed_text,
@@ -191,14 +161,12 @@ def headline(protocol: str, metric: str, figure: Mapping[str, Any]) -> dict[str,
 
 def _without_element(protocol: Protocol) -> Protocol:
     """The same protocol for a run that asks for no element, so that a missing one costs nothing."""
+    names = "no_place", "no_pick", "positive_not_ranked", "no_box", "no_positive"
+    harmless: dict[str, Any] = dict.fromkeys(names, scored_as_answered)
     return replace(
         protocol,
         element=None,
-        no_place=scored_as_answered,
-        no_pick=scored_as_answered,
-        positive_not_ranked=scored_as_answered,
-        no_box=scored_as_answered,
-        no_positive=scored_as_answered,
+        **harmless,
         episode=rules.all_count,
         entries_of_f1=rules.one_entry,
         unknowns={name: applies for name, applies in protocol.unknowns.items() if name != "element"},

@@ -274,14 +274,6 @@ def headline_text(results: Results) -> str:
 # --- sections of text ---
 
 
-def _incomplete(run: ReportInput) -> str:
-    return "\n\n".join(f"**{text}**" for text in incomplete_in_words(run.results))
-
-
-def _title(run: ReportInput) -> str:
-    return f"# {cell(run.results.grounding)} on {cell(run.results.split)}"
-
-
 def _remarks(run: ReportInput) -> str:
     remarks = [NOT_THE_PAPERS] if run.results.dataset == "sample" else []
     faults = faults_in_words(run.results.data_faults, run.results.left_out)
@@ -292,16 +284,6 @@ def _head(run: ReportInput) -> str:
     results = run.results
     size = size_in_words(results.n_steps, results.n_tasks)
     return f"{results.grounding} on {results.split}: {size}, protocol {results.protocol}"
-
-
-def _what_is_missing(run: ReportInput) -> str:
-    results = run.results
-    return "\n\n".join([*incomplete_in_words(results), *faults_in_words(results.data_faults, results.left_out)])
-
-
-def _more_failed(run: ReportInput) -> str:
-    n_more = len(run.failed) - LISTED
-    return f"{n_more} more in `steps.jsonl`." if n_more > 0 else ""
 
 
 # --- sections of figures ---
@@ -342,8 +324,7 @@ def _figures(run: ReportInput) -> Table:
     if results.element_by_rule:
         note += (
             " Strict: the element named, whatever lies at its place, is a positive. Lenient: it is right either way,"
-            " or lies"
-            " around or inside of a positive, or has its centre in the box of one."
+            " or lies around or inside of a positive, or has its centre in the box of one."
         )
     if results.element_accuracy is None:
         note += " No element was asked for, so that only the operation is scored."
@@ -491,8 +472,7 @@ def _also_right(run: ReportInput) -> Table | None:
             rows.append((title, *macro, percent(first.micro), percent(figure.micro)))
     note = (
         f"{counted(second.n_steps, 'step has', 'steps have')} other right answers, by which {second.n_gained} more"
-        " succeed. They count here alone:"
-        " all other figures are of the annotated answers."
+        " succeed. They count here alone: all other figures are of the annotated answers."
     )
     header = (
         "metric",
@@ -560,9 +540,8 @@ def _budget(run: ReportInput) -> Table | None:
     ]
     note = (
         "Bound: the Step SR that no model can exceed with so few candidates. Calls, tokens and cost are estimates:"
-        " each step's own,"
-        " by the number of groups that so many candidates make. Which steps a model would then get right, this run"
-        " cannot tell."
+        " each step's own, by the number of groups that so many candidates make. Which steps a model would then get"
+        " right, this run cannot tell."
     )
     header = ("k", "bound, macro", "bound, micro", "groups", "calls, about", "prompt tokens, about", "cost, USD, about")
     return Table(title="Ranker budget", header=header, rows=rows, notes=[note])
@@ -636,8 +615,7 @@ def _batching(run: ReportInput) -> Table | None:
         rows.append((title, f"{price[name]['calls']:,.1f}", amount))
     note = (
         f"Means over {counted(price['n_steps'], 'step')}. Prompt tokens are estimates by one rule for both (words of"
-        " the text, OpenAI's tiles of"
-        " the pictures), with the shared reply in the place of each group's own."
+        " the text, OpenAI's tiles of the pictures), with the shared reply in the place of each group's own."
     )
     header = ("protocol", "calls a step", "prompt tokens a step, about")
     return Table(title="What a shared turn 1 saves", header=header, rows=rows, notes=[note])
@@ -677,11 +655,7 @@ def _element(answer: Mapping[str, Any], ids: Sequence[str]) -> str:
     return f"{done}: {words[:LONGEST]} ({' or '.join(ids)})" if words else f"{' or '.join(ids)} {done}"
 
 
-REPORT: tuple[Section, ...] = (
-    _incomplete,
-    _title,
-    _remarks,
-    _settings,
+FIGURES: tuple[Section, ...] = (
     _figures,
     _by_split,
     _without_flagged,
@@ -690,11 +664,19 @@ REPORT: tuple[Section, ...] = (
     _recall,
     _also_right,
     _waterfall,
+)
+_FAILURES = _counts("Steps with a failure", "failure", lambda results: results.failures)
+REPORT: tuple[Section, ...] = (
+    lambda run: "\n\n".join(f"**{text}**" for text in incomplete_in_words(run.results)),
+    lambda run: f"# {cell(run.results.grounding)} on {cell(run.results.split)}",
+    _remarks,
+    _settings,
+    *FIGURES,
     _counts("Wrong elements", "kind", lambda results: results.wrong_element, lambda run: KINDS),
     _annotation_errors,
     _what_if,
     _budget,
-    _counts("Steps with a failure", "failure", lambda results: results.failures),
+    _FAILURES,
     _counts("Replies that could not be read", "failure", partial(_replies, unreadable=True)),
     _counts(
         "Replies that were read and lack an act, a place on the picture or a value",
@@ -707,22 +689,18 @@ REPORT: tuple[Section, ...] = (
     _batching,
     _usage,
     _failed_steps,
-    _more_failed,
+    lambda run: f"{n_more} more in `steps.jsonl`." if (n_more := len(run.failed) - LISTED) > 0 else "",
 )
 """The parts of `report.md`, from top to bottom."""
 SHORT: tuple[Section, ...] = (
     _head,
-    _what_is_missing,
-    _figures,
-    _by_split,
-    _without_flagged,
-    _whole_tasks,
-    _recall,
-    _also_right,
-    _waterfall,
+    lambda run: "\n\n".join(
+        [*incomplete_in_words(run.results), *faults_in_words(run.results.data_faults, run.results.left_out)]
+    ),
+    *FIGURES,
     _counts("", "wrong element", lambda results: results.wrong_element, lambda run: KINDS),
     _what_if,
-    _counts("", "failure", lambda results: results.failures),
+    _FAILURES,
     _counts("", "worth knowing", lambda results: results.notes, lambda run: run.notes),
     _usage,
 )

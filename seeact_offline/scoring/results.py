@@ -21,7 +21,7 @@ from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import headline
 from seeact_offline.scoring.rules import Protocol
 from seeact_offline.scoring.smaller_k import ranker_budget
-from seeact_offline.scoring.step_scores import merge_spread, rows, summarise, summarise_labelled
+from seeact_offline.scoring.step_scores import merge_spread, rows, summarise
 from seeact_offline.scoring.waterfall import LEFT_OUT, SUCCESS, annotation_errors, waterfall, what_if, wrong_elements
 
 if TYPE_CHECKING:
@@ -69,14 +69,18 @@ class PartFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         return figure
 
 
-class SecondFigureEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """See `also_right.SecondFigure`."""
+class SecondFigure(msgspec.Struct, frozen=True, kw_only=True):
+    """The metrics of a run where other right answers count too."""
 
     n_steps: int
+    """Steps that count and have another right answer."""
     n_gained: int
+    """Steps that succeed by another right answer and not by the annotated one; without elements, whose operation is
+    right by one alone."""
     of_file: int = 0
     """Steps among them that a file names."""
     element_accuracy: ResultsFigure | None
+    """None, as is `step_success_rate`, for a run that asks for no element."""
     operation_f1: ResultsFigure
     step_success_rate: ResultsFigure | None
 
@@ -147,7 +151,7 @@ class Results(Losses, frozen=True, kw_only=True, omit_defaults=True):
     reply_failures: dict[str, int]
     notes: dict[str, int]
     causes_by_person: dict[str, int] | None = None
-    also_right: SecondFigureEntry | None = None
+    also_right: SecondFigure | None = None
     """The figures where other right answers count too; None where no step has one."""
     merge_spread: Mapping[str, Mapping[str, float]]
     batching_price: dict[str, Any] | None = None
@@ -273,7 +277,7 @@ def assemble(run: ScoringInput, protocol: Protocol) -> ScoringOutput:
     >>> results.step_success_rate.micro, results.waterfall
     (0.5, {'wrong_element': {'steps': 1, 'macro': 0.5, 'micro': 0.5}})
     """
-    scores, summary = summarise_labelled(run.labelled, protocol, run.settings["top_k"] or 0, run.seed)
+    scores, summary = summarise(run.labelled, protocol, run.settings["top_k"] or 0, run.seed)
     by_person: dict[str, int] | None = None
     if run.causes is not None:
         from seeact_offline.scoring.human_causes import relabelled
@@ -298,10 +302,10 @@ def assemble(run: ScoringInput, protocol: Protocol) -> ScoringOutput:
 
 def _figures(summary: Summary, protocol: Protocol) -> dict[str, Any]:
     """The fields of `Figures`."""
+    others = {"point_accuracy": summary.point_accuracy, "ceiling": summary.ceiling}
     return {
         **_averages(summary, protocol),
-        "point_accuracy": _figure(summary.point_accuracy, "point_accuracy", protocol),
-        "ceiling": _figure(summary.ceiling, "ceiling", protocol),
+        **figure_entries(others, protocol),
         "task_success_rate": dict(summary.task_success_rate),
         "task_success_ci95": {
             name: None if rate is None else wilson(rate, summary.n_tasks)
@@ -349,6 +353,8 @@ def _events(run: ScoringInput, summary: Summary) -> dict[str, Any]:
 
 def _second_readings(run: ScoringInput, scores: Sequence[StepScore], protocol: Protocol) -> dict[str, Any]:
     """The fields with figures of some of the steps, by other rules, or of other orders."""
+    from seeact_offline.scoring.also_right import second_figure
+
     truths, settings = run.truths, run.settings
     by_split: dict[str, PartFigures] | None = None
     without_flagged: PartFigures | None = None
@@ -361,7 +367,7 @@ def _second_readings(run: ScoringInput, scores: Sequence[StepScore], protocol: P
     # only web agents see an observation, and only they note by which rule an element is right
     has_rules = settings.get("observation") is not None
     return {
-        "also_right": _second_figure(run, protocol),
+        "also_right": second_figure(run.labelled, protocol, run.seed, len(run.also_right)),
         "merge_spread": merge_spread(run.labelled, protocol, settings["merge"]),
         "annotation_errors": (
             None if settings.get("marks") is None else annotation_errors(run.predictions, truths, run.oracle)
@@ -375,25 +381,9 @@ def _second_readings(run: ScoringInput, scores: Sequence[StepScore], protocol: P
 
 def _part(run: ScoringInput, protocol: Protocol, is_in_it: Sequence[bool]) -> PartFigures:
     """The figures of some of the steps."""
-    predictions, truths = [*compress(run.predictions, is_in_it)], [*compress(run.truths, is_in_it)]
-    _, summary = summarise(predictions, truths, protocol, run.settings["top_k"] or 0, run.seed)
+    some = LabelledPredictions([*compress(run.predictions, is_in_it)], [*compress(run.truths, is_in_it)])
+    _, summary = summarise(some, protocol, run.settings["top_k"] or 0, run.seed)
     return PartFigures(**_averages(summary, protocol))
-
-
-def _second_figure(run: ScoringInput, protocol: Protocol) -> SecondFigureEntry | None:
-    if not any(truth.also_right for truth in run.truths):
-        return None
-    from seeact_offline.scoring.also_right import second_figure
-
-    second = second_figure(run.labelled, protocol, run.seed)
-    if second is None:
-        return None
-    f1 = ResultsFigure(**asdict(second.operation_f1), quoted=_quoted(protocol, "operation_f1"))
-    return SecondFigureEntry(
-        n_steps=second.n_steps, n_gained=second.n_gained, of_file=len(run.also_right), operation_f1=f1,
-        element_accuracy=_figure(second.element_accuracy, "element_accuracy", protocol),
-        step_success_rate=_figure(second.step_success_rate, "step_success_rate", protocol),
-    )  # fmt: skip
 
 
 def element_by_rule(run: ScoringInput, scores: Sequence[StepScore], protocol: Protocol) -> dict[str, ResultsFigure]:
@@ -402,13 +392,8 @@ def element_by_rule(run: ScoringInput, scores: Sequence[StepScore], protocol: Pr
     kept = [i for i, score in enumerate(scores) if score.outcome != LEFT_OUT]
     average = protocol.averaging([run.truths[i] for i in kept])
     notes = [run.predictions[i].notes for i in kept]
-    quoted = _quoted(protocol, "element_accuracy")
-    return {
-        rule: ResultsFigure(
-            **asdict(average.metric([float(of_step.get(note, 0)) for of_step in notes], run.seed)), quoted=quoted
-        )
-        for rule, note in ELEMENT_RULES.items()
-    }
+    hits = {rule: [float(of_step.get(note, 0)) for of_step in notes] for rule, note in ELEMENT_RULES.items()}
+    return figure_entries({rule: average.metric(values, run.seed) for rule, values in hits.items()}, protocol)
 
 
 def unanswered(predictions: Sequence[Prediction]) -> dict[str, Any] | None:
@@ -426,16 +411,17 @@ def _averages(summary: Summary, protocol: Protocol) -> dict[str, Any]:
     return {
         "n_tasks": summary.n_tasks,
         "n_steps": summary.n_steps,
-        **{name: _figure(getattr(summary, name), name, protocol) for name in METRICS},
+        **figure_entries({name: getattr(summary, name) for name in METRICS}, protocol),
     }
 
 
-def _figure(metric: Metric | None, name: str, protocol: Protocol) -> ResultsFigure | None:
-    return None if metric is None else ResultsFigure(**asdict(metric), quoted=_quoted(protocol, name))
-
-
-def _quoted(protocol: Protocol, metric: str) -> str | msgspec.UnsetType:
-    return protocol.average_of(metric) if protocol.code else msgspec.UNSET
+def figure_entries(figures: Mapping[str, Metric | None], protocol: Protocol) -> dict[str, Any]:
+    """Figures as `results.json` has them, by name."""
+    return {
+        name: figure
+        and ResultsFigure(**asdict(figure), quoted=protocol.average_of(name) if protocol.code else msgspec.UNSET)
+        for name, figure in figures.items()
+    }
 
 
 def shuffle_spread(
@@ -448,7 +434,7 @@ def shuffle_spread(
     """
     if not orders:
         return None
-    summaries = [summarise(repeat, truths, protocol, top_k=0, seed=0)[1] for repeat in orders]
+    summaries = [summarise(LabelledPredictions(repeat, truths), protocol, top_k=0, seed=0)[1] for repeat in orders]
     spread: dict[str, Any] = {"n_orders": len(summaries)}
     for name in METRICS:
         figures = [getattr(summary, name) for summary in summaries]

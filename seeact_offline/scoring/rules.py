@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields, replace
 from random import Random
 from typing import TYPE_CHECKING
 
-from seeact_offline.records import OPERATIONS, Box, ClickedBox, Kinship, Operation, Prediction, Truth
+from seeact_offline.records import OPERATIONS, ClickedBox, Kinship, Operation, Prediction, Truth
 from seeact_offline.scoring import metrics
 
 if TYPE_CHECKING:
@@ -58,87 +58,6 @@ LengthRule = Callable[[Truth], int]
 """The number of actions of a task, from its last row; those without a row count 0. At least its rows are counted."""
 HeadlineRule = Callable[[float, float], float]
 """Chooses the quoted figure, of the mean of the groups' means and the mean over steps."""
-
-
-@dataclass(frozen=True, slots=True)
-class Protocol:
-    """The rules of one published evaluator. A step that did not run earns nothing under any of them.
-
-    The rules stand in the order in which they apply.
-    """
-
-    name: str
-    element: ElementRule | None
-    """None if a run asks for no element."""
-    right_operation: RightOperationRule
-    value_as_said: OperationRule
-    """Applied to the predicted operation alone."""
-    value_of_click: OperationRule
-    """Applied to the predicted and the right operation."""
-    text: TextRule
-    f1: F1Rule
-    unknown_op: CaseRule
-    """This and the following: applied in the cases of CASES."""
-    missing_value: CaseRule
-    no_place: CaseRule
-    no_pick: CaseRule
-    positive_not_ranked: CaseRule
-    no_box: CaseRule
-    no_positive: CaseRule
-    quoted_value: CaseRule
-    episode: EpisodeRule
-    entries_of_f1: EntriesRule
-    """The Operation F1 of a step is their mean."""
-    success: SuccessRule
-    length: LengthRule
-    groups: GroupRule
-    """Groups of all figures but Operation F1."""
-    groups_of_f1: GroupRule
-    headline: HeadlineRule
-    """Headline of all figures but Operation F1."""
-    headline_of_f1: HeadlineRule
-    unknowns: Mapping[str, Callable[[Truth], bool]] = field(default_factory=dict)
-    """Rule, by its field -> the steps to which it cannot be applied, as the run does not keep what it needs."""
-    code: str = ""
-    """Digest of the file that holds it; empty for a protocol of this package."""
-
-    def average_of(self, metric: str) -> str:
-        """The average that it quotes of this figure: `macro` or `micro`."""
-        return (self.headline_of_f1 if metric == "operation_f1" else self.headline).__name__
-
-    def averaging(self, truths: Sequence[Truth]) -> Averaging:
-        """Averages figures of these steps, all but Operation F1."""
-        # loads numpy, which the names of protocols do not need
-        from seeact_offline.scoring.averaging import Averaging
-
-        return Averaging(truths, self.groups, self.length)
-
-    def averaging_of_f1(self, truths: Sequence[Truth]) -> Averaging:
-        """Averages Operation F1 of these steps."""
-        from seeact_offline.scoring.averaging import Averaging
-
-        return Averaging(truths, self.groups_of_f1, self.length, self.n_entries)
-
-    def n_entries(self, truth: Truth) -> int:
-        """Counts the entries of a step in the average of Operation F1."""
-        return len(self.entries_of_f1(truth, NOTHING))
-
-
-def described(protocol: Protocol) -> dict[str, str]:
-    """The rules by field, each in its own words. Rules that do not apply are left out."""
-    return {name: sentence(rule) for name in RULES if (rule := getattr(protocol, name)) is not None}
-
-
-def sentence(rule: Callable[..., object] | None) -> str:
-    """A rule in its own words; empty for None."""
-    if rule is None:
-        return ""
-    name = getattr(rule, "__name__", repr(rule))
-    return str(rule.__doc__ or name).partition("\n")[0].rstrip(".")
-
-
-RULES = tuple(rule.name for rule in fields(Protocol) if rule.name not in {"name", "unknowns", "code"})
-"""The fields of a protocol that hold a rule, in order."""
 
 
 # --- special cases ---
@@ -424,14 +343,12 @@ def until_a_bad_page(truths: Sequence[Truth]) -> list[bool]:
     # rows of a task need not stand in its order; an index that is not known leaves them as they are
     for i in sorted(range(len(truths)), key=lambda i: truths[i].index or 0):
         truth = truths[i]
-        if truth.picture_size is None or (truth.boxes and _leaves_page(truth.boxes[0], truth.picture_size)):
+        width, height = truth.picture_size or (0, 0)
+        leave = [box.x < 0 or box.y < 0 or box.right > width or box.bottom > height for box in truth.boxes[:1]]
+        if truth.picture_size is None or any(leave):
             ended.add(truth.key.annotation_id)
         counts[i] = truth.key.annotation_id not in ended
     return counts
-
-
-def _leaves_page(box: Box, page: tuple[int, int]) -> bool:
-    return box.x < 0 or box.y < 0 or box.right > page[0] or box.bottom > page[1]
 
 
 def one_entry(truth: Truth, credit: Credit) -> tuple[float, ...]:
@@ -514,3 +431,87 @@ def order_of_positives_unknown(truth: Truth) -> bool:
 def name_of_element_unknown(truth: Truth) -> bool:
     """The run does not keep the element's name, which a SELECT is compared with; the option counts in its place"""
     return truth.operation.op == "SELECT" and not truth.action_text
+
+
+# --- protocols ---
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """The rules of one published evaluator, by default SeeAct's. A step that did not run earns nothing under any of them.
+
+    The rules stand in the order in which they apply.
+    """
+
+    name: str
+    element: ElementRule | None = any_positive
+    """None if a run asks for no element."""
+    right_operation: RightOperationRule = as_annotated
+    value_as_said: OperationRule = as_said
+    """Applied to the predicted operation alone."""
+    value_of_click: OperationRule = drops_value_of_click
+    """Applied to the predicted and the right operation."""
+    text: TextRule = as_written
+    f1: F1Rule = of_words
+    unknown_op: CaseRule = scored_as_answered
+    """This and the following: applied in the cases of CASES."""
+    missing_value: CaseRule = scored_as_answered
+    no_place: CaseRule = scored_as_answered
+    no_pick: CaseRule = scored_as_answered
+    positive_not_ranked: CaseRule = scored_as_answered
+    no_box: CaseRule = scored_as_answered
+    no_positive: CaseRule = scored_as_answered
+    quoted_value: CaseRule = scored_as_answered
+    episode: EpisodeRule = all_count
+    entries_of_f1: EntriesRule = one_entry
+    """The Operation F1 of a step is their mean."""
+    success: SuccessRule = same_tokens
+    length: LengthRule = rows_of_the_task
+    groups: GroupRule = by_task
+    """Groups of all figures but Operation F1."""
+    groups_of_f1: GroupRule = by_task
+    headline: HeadlineRule = macro
+    """Headline of all figures but Operation F1."""
+    headline_of_f1: HeadlineRule = macro
+    unknowns: Mapping[str, Callable[[Truth], bool]] = field(default_factory=dict)
+    """Rule, by its field -> the steps to which it cannot be applied, as the run does not keep what it needs."""
+    code: str = ""
+    """Digest of the file that holds it; empty for a protocol of this package."""
+
+    def average_of(self, metric: str) -> str:
+        """The average that it quotes of this figure: `macro` or `micro`."""
+        return (self.headline_of_f1 if metric == "operation_f1" else self.headline).__name__
+
+    def averaging(self, truths: Sequence[Truth]) -> Averaging:
+        """Averages figures of these steps, all but Operation F1."""
+        # loads numpy, which the names of protocols do not need
+        from seeact_offline.scoring.averaging import Averaging
+
+        return Averaging(truths, self.groups, self.length)
+
+    def averaging_of_f1(self, truths: Sequence[Truth]) -> Averaging:
+        """Averages Operation F1 of these steps."""
+        from seeact_offline.scoring.averaging import Averaging
+
+        return Averaging(truths, self.groups_of_f1, self.length, self.n_entries)
+
+    def n_entries(self, truth: Truth) -> int:
+        """Counts the entries of a step in the average of Operation F1."""
+        return len(self.entries_of_f1(truth, NOTHING))
+
+
+def described(protocol: Protocol) -> dict[str, str]:
+    """The rules by field, each in its own words. Rules that do not apply are left out."""
+    return {name: sentence(rule) for name in RULES if (rule := getattr(protocol, name)) is not None}
+
+
+def sentence(rule: Callable[..., object] | None) -> str:
+    """A rule in its own words; empty for None."""
+    if rule is None:
+        return ""
+    name = getattr(rule, "__name__", repr(rule))
+    return str(rule.__doc__ or name).partition("\n")[0].rstrip(".")
+
+
+RULES = tuple(rule.name for rule in fields(Protocol) if rule.name not in {"name", "unknowns", "code"})
+"""The fields of a protocol that hold a rule, in order."""

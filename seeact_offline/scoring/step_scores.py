@@ -70,27 +70,19 @@ def _step_score(
 
 
 def summarise(
-    predictions: Sequence[Prediction], truths: Sequence[Truth], protocol: Protocol, top_k: int | None, seed: int
-) -> tuple[list[StepScore], Summary]:
-    """Scores all steps, given in data set order, and sums up those that the protocol does not leave out."""
-    return summarise_labelled(LabelledPredictions(predictions, truths), protocol, top_k, seed)
-
-
-def summarise_labelled(
     labelled: LabelledPredictions, protocol: Protocol, top_k: int | None, seed: int
 ) -> tuple[list[StepScore], Summary]:
-    """`summarise` for answers that are scored under several protocols.
+    """Scores all steps, given in data set order, and sums up those that the protocol does not leave out.
 
     What was asked and what failed (`usage`, `failures`, `notes`) is counted over all steps; so are the outcomes in
     `waterfall`.
     """
-    predictions, truths = labelled.predictions, labelled.truths
     scores = score_steps(labelled, protocol)
     counted = [score for score in scores if score.outcome != LEFT_OUT]
-    right = [truth for score, truth in zip(scores, truths, strict=True) if score.outcome != LEFT_OUT]
+    right = [truth for score, truth in zip(scores, labelled.truths, strict=True) if score.outcome != LEFT_OUT]
     averaging = protocol.averaging(right)
     average = partial(averaging.metric, seed=seed)
-    summary = aggregate.summarise(counted, predictions, top_k, average, averaging.missing)
+    summary = aggregate.summarise(counted, labelled.predictions, top_k, average, averaging.missing)
     if protocol.groups_of_f1 is not protocol.groups or protocol.entries_of_f1 is not one_entry:
         values = [score.operation_f1 or 0.0 for score in counted]
         summary = replace(summary, operation_f1=protocol.averaging_of_f1(right).metric(values, seed))
@@ -149,38 +141,28 @@ class StepRow(msgspec.Struct, frozen=True):
         return Truth(*self.key, op=self.target.op, value="", positives=frozenset(), n_actions=self.n_actions)
 
 
+_OF_TRUTH = "split task index website domain n_actions n_before n_candidates".split()
+_OF_SCORE = "element operation_f1 success outcome".split()
+_OF_ANSWER = "element_id op value element_text".split()
+"""Fields of a line that are those of a record."""
+
+
 def rows(
     scores: Sequence[StepScore], predictions: Sequence[Prediction], truths: Sequence[Truth]
 ) -> list[dict[str, Any]]:
     """The lines of `steps.jsonl`: each score with what was predicted and what would have been right."""
     return [
         {
-            "annotation_id": score.key.annotation_id,
-            "action_uid": score.key.action_uid,
-            "split": truth.split,
-            "task": truth.task,
-            "index": truth.index,
-            "website": truth.website,
-            "domain": truth.domain,
-            "n_actions": truth.n_actions,
-            "n_before": truth.n_before,
-            "n_candidates": truth.n_candidates,
-            "element": score.element,
-            "operation_f1": score.operation_f1,
-            "success": score.success,
-            "outcome": score.outcome,
+            **score.key._asdict(),
+            **{name: getattr(truth, name) for name in _OF_TRUTH},
+            **{name: getattr(score, name) for name in _OF_SCORE},
             **({} if score.person_cause is None else {"person_cause": score.person_cause}),
             "best_rank": score.best_rank,
             "failure": score.failure,
             "detail": prediction.detail,
             **({} if score.point is None else {"point_in_box": score.point, "point": prediction.point}),
             **({} if score.reachable is None else {"reachable": score.reachable}),
-            "predicted": {
-                "element_id": prediction.element_id,
-                "op": prediction.op,
-                "value": prediction.value,
-                "element_text": prediction.element_text,
-            },
+            "predicted": {name: getattr(prediction, name) for name in _OF_ANSWER},
             "target": {
                 "element_ids": sorted(truth.positives),
                 "op": truth.operation.op,
@@ -214,11 +196,10 @@ def _headlines(labelled: LabelledPredictions, protocol: Protocol) -> dict[str, f
     """The averages that the protocol quotes, without intervals."""
     scored = labelled.credits(protocol)
     right = [truth for truth, counts in zip(labelled.truths, scored.counted.tolist(), strict=True) if counts]
-    f1 = protocol.headline_of_f1(*protocol.averaging_of_f1(right).points(scored.operation_f1[scored.counted]))
-    if protocol.element is None:
-        return {"operation_f1": f1}
-    average = protocol.averaging(right)
-    element, success = (
-        protocol.headline(*average.points(values[scored.counted])) for values in (scored.element, scored.success)
-    )
-    return {"element_accuracy": element, "operation_f1": f1, "step_success_rate": success}
+    average, of_f1 = protocol.averaging(right), protocol.averaging_of_f1(right)
+    headlines = {
+        "element_accuracy": protocol.headline(*average.points(scored.element[scored.counted])),
+        "operation_f1": protocol.headline_of_f1(*of_f1.points(scored.operation_f1[scored.counted])),
+        "step_success_rate": protocol.headline(*average.points(scored.success[scored.counted])),
+    }
+    return {name: value for name, value in headlines.items() if protocol.element or name == "operation_f1"}

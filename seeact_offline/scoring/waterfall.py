@@ -189,30 +189,22 @@ def what_if(scores: Sequence[StepScore], average: Average) -> dict[str, dict[str
         is_concerned = score.element is not None and score.outcome in OF_GROUNDING
         return float(score.operation_f1 == 1.0) if is_concerned else None
 
-    worth = {
+    # a step's success under the supposition; None for a step that it does not concern
+    worth: Mapping[str, Callable[[StepScore], float | None]] = {
         "ranker_perfect_bound": lambda score: 1.0 if score.outcome in OF_RANKER else None,
         "ranker_perfect": lambda score: rate if score.outcome in OF_RANKER else None,
         "offering_perfect": lambda score: rate if score.outcome in OF_OFFERING else None,
         "grounding_perfect": if_grounded,
         "values_perfect": lambda score: 1.0 if score.outcome in OF_VALUES else None,
     }
-    return {
-        name: figures for name, of_step in worth.items() if (figures := _supposed(scores, of_step, average))["steps"]
-    }
-
-
-def _supposed(
-    scores: Sequence[StepScore], worth: Callable[[StepScore], float | None], average: Average
-) -> dict[str, Any]:
-    """`worth`: a step's success under the supposition; None for a step that it does not concern."""
-    supposed = [worth(score) for score in scores]
-    n = sum(value is not None for value in supposed)
-    if not n:
-        return {"steps": 0}
-    figure = average(
-        [float(s.outcome == SUCCESS) if value is None else value for s, value in zip(scores, supposed, strict=True)]
-    )
-    return {"steps": n, "macro": figure.macro, "micro": figure.micro}
+    figures = {}
+    for name, of_step in worth.items():
+        supposed = [of_step(score) for score in scores]
+        if n := sum(value is not None for value in supposed):
+            pairs = zip(scores, supposed, strict=True)
+            share = average([float(s.outcome == SUCCESS) if value is None else value for s, value in pairs])
+            figures[name] = {"steps": n, "macro": share.macro, "micro": share.micro}
+    return figures
 
 
 # --- wrong elements ---

@@ -21,7 +21,7 @@ from seeact_offline.records import InputError, StepKey
 from seeact_offline.runs.costs import ledger_cost
 from seeact_offline.runs.folder import RunFolder, read_manifest
 from seeact_offline.runs.markings import Marking, paper_markings
-from seeact_offline.scoring.gap_text import gap_interval, points
+from seeact_offline.scoring.comparison import gap_interval, points
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import headline
 from seeact_offline.scoring.results import Results
@@ -128,8 +128,6 @@ LAYOUTS: Mapping[str, Layout] = {
     ),
 }
 """Layouts by the name of the table."""
-ABLATION_TABLES: Mapping[str, str] = {"markup": "5", "observation": "observations", "ranker": "rankers"}
-"""The table of each axis of `ablate`."""
 
 
 def build(request: TableInput) -> TableDocument:

@@ -29,7 +29,7 @@ from seeact_offline.ranking.stage import ranking_stage
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.evaluate import evaluate
-from seeact_offline.runs.selection import selected_split
+from seeact_offline.runs.opening import selected_split
 from seeact_offline.runs.strategy_opening import check_pages, check_ranking, open_strategy
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import Extent, data_in_words

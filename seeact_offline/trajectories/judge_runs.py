@@ -33,9 +33,8 @@ from seeact_offline.runs.ask import run_coroutine
 from seeact_offline.runs.config import MOST_REPEATS, EvalConfig
 from seeact_offline.runs.folder import Made, Manifest, RunFolder, worded
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
-from seeact_offline.runs.opening import safe_name
+from seeact_offline.runs.opening import safe_name, selected_split
 from seeact_offline.runs.paid_folder import PaidFolder, paid_folder
-from seeact_offline.runs.selection import selected_split
 from seeact_offline.runs.watch import Watch
 from seeact_offline.trajectories.foreign_folders import open_trajectories
 from seeact_offline.trajectories.judgements import LABELS, VERDICTS, Judgement, labels_of
@@ -235,7 +234,7 @@ def _judge_all(
             progress.advance(judgement.outcome)
 
         try:
-            with journal, watch.judging(len(wanted), f"judge {run.name}") as progress:
+            with journal, watch.counting(len(wanted), f"judge {run.name}", "judgements") as progress:
                 return await paid.ask_left(
                     wanted, done, lambda item: run.judge(item, model), keep, progress, concurrency
                 )

@@ -37,6 +37,7 @@ OBSERVATION = OptionAxis(
     "ablate-observation",
     ("observation", "captions", "captioner", "prompts_digest"),
     ("observation", "observations"),
+    "observations",
     agent=OBSERVER,
     option="observation",
     variants=observation_variants,

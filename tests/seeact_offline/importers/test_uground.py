@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from seeact_offline.importers.importer import ImportedAnswers
 from seeact_offline.records import Box, InputError
+from seeact_offline.scoring.labelled_predictions import LabelledPredictions
 from seeact_offline.scoring.protocols import find_protocol
 from seeact_offline.scoring.step_scores import summarise
 from tests.conftest import SHARED_DATA
@@ -46,7 +47,7 @@ def figures(found: ImportedAnswers, **rules: Any) -> Any:
     truths = found.truths or ()
     predictions = [found.answers[str(truth.key)](truth) for truth in truths]
     protocol = replace(find_protocol("uground", grounded=found.is_grounded), **rules)
-    return summarise(predictions, truths, protocol, top_k=0, seed=0)[1]
+    return summarise(LabelledPredictions(predictions, truths), protocol, top_k=0, seed=0)[1]
 
 
 def only(

@@ -25,6 +25,7 @@ from seeact_offline.records import CallError, Completion, Model, Request, RowErr
 from seeact_offline.runs.ask import StepAnswer, ask_step
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.runs.strategy_opening import open_strategy
+from seeact_offline.scoring.labelled_predictions import LabelledPredictions
 from seeact_offline.scoring.protocols import PROTOCOLS
 from seeact_offline.scoring.step_scores import summarise
 from tests.pages import synthetic_rows, write_parquet
@@ -93,7 +94,7 @@ def summary(name: str, model: Model) -> tuple[list[StepAnswer], Summary]:
     found = asyncio.run(ask_all())
     predictions, truths = [one.prediction for one in found], [one.truth for one in found]
     ranked = K if grounding(name).needs_ranking else None
-    return found, summarise(predictions, truths, PROTOCOLS["seeact"], ranked, 0)[1]
+    return found, summarise(LabelledPredictions(predictions, truths), PROTOCOLS["seeact"], ranked, 0)[1]
 
 
 @cache

@@ -14,6 +14,7 @@ from msgspec import structs
 from seeact_offline.records import Box, Prediction, Reply, ShownPicture, StepKey, Truth
 from seeact_offline.scoring import rules
 from seeact_offline.scoring.delta import delta, delta_tables
+from seeact_offline.scoring.labelled_predictions import LabelledPredictions
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import MINDACT, PROTOCOLS, SEEACT, SEECLICK, SYNAPSE, UGROUND, find_protocol
 from seeact_offline.scoring.step_scores import summarise
@@ -151,7 +152,7 @@ def test_the_figures_are_those_of_the_results(steps: list[tuple[Prediction, Trut
     predictions, truths = [p for p, _ in steps], [t for _, t in steps]
     found = delta(predictions, truths, ALL)["protocols"]
     for protocol in ALL:
-        summary = summarise(predictions, truths, protocol, 50, 0)[1]
+        summary = summarise(LabelledPredictions(predictions, truths), protocol, 50, 0)[1]
         for metric, figure in found[protocol.name]["figures"].items():
             average = getattr(summary, metric)
             assert (figure["macro"], figure["micro"]) == pytest.approx((average.macro, average.micro), abs=1e-12)

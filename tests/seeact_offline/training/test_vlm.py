@@ -14,7 +14,7 @@ from seeact_offline.models.hf_loading import LoadingOptions, Prompt, PromptEncod
 from seeact_offline.ranking.stage import RankConfig, rank
 from seeact_offline.records import InputError, Step
 from seeact_offline.runs import config as configs
-from seeact_offline.runs.questions import questions
+from seeact_offline.runs.strategy_opening import questions
 from seeact_offline.training import vlm
 from seeact_offline.training.baseline import FineTuning
 from seeact_offline.training.recipe import Recipe, Running
