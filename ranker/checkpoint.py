@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -54,6 +55,9 @@ OVERFLOWS_IN_FP16 = ("deberta", "deberta-v2")
 
 POSITIVE_NAMES = ("positive", "relevant", "match", "yes", "true")
 """Names of labels for a pair that belongs together."""
+
+MIN_TEXT_TOKENS = 8
+"""A query that leaves fewer tokens than this for the text is refused."""
 
 TRIAL = ("alpha one", "two beta gamma")
 """A pair of texts to try a checkpoint with."""
@@ -179,6 +183,15 @@ def positive_label(config: Any, model: str | Path) -> int:
     return named[0]
 
 
+def room_for_text(query: str, n_tokens: int, most: int) -> int:
+    """Tokens that a query of so many leaves for a text, of the `most` that both may have. Raises RankerError if those
+    are too few."""
+    if most - n_tokens < MIN_TEXT_TOKENS:
+        wanted = f"at most {most - MIN_TEXT_TOKENS} tokens, so that {MIN_TEXT_TOKENS} are left for a text"
+        raise RankerError("query", wanted, f"{n_tokens}: {query[:60]!r}")
+    return most - n_tokens
+
+
 def _download(model: str, patterns: list[str]) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
@@ -240,12 +253,12 @@ def _load_model(
         raise RankerError("model", wanted, shown(repr(name)))
     config_kind = CONFIG_MAPPING[name]
     kind = MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING[config_kind]
-    with one_sentence(f"a well-formed config.json of {model}"), _quiet():
+    with one_sentence(f"a well-formed config.json of {model}"), quiet():
         config = config_kind.from_dict(content, **({} if num_labels is None else {"num_labels": num_labels}))
-    with _quiet():
+    with quiet():
         check_size(kind, config, folder, model)
     weights = read_weights(folder, model)
-    with one_sentence(f"{model} to load as a sequence classifier"), _quiet():
+    with one_sentence(f"{model} to load as a sequence classifier"), quiet():
         loaded, report = kind.from_pretrained(
             None,
             config=config,
@@ -266,7 +279,7 @@ def _load_tokenizer(folder: Path, model: str | Path) -> Any:
     if not matching(folder, VOCABULARY_FILES):
         raise RankerError("model", f"a tokenizer in {model} ({', '.join(VOCABULARY_FILES)})", "none")
     check_tokenizer(folder, model)
-    with one_sentence(f"the tokenizer of {model} to load"), _quiet():
+    with one_sentence(f"the tokenizer of {model} to load"), quiet():
         tokenizer = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False, local_files_only=True)
         # Some faults only show at the first texts.
         tokenizer(*TRIAL, return_token_type_ids=True)
@@ -297,17 +310,28 @@ def _max_tokens(tokenizer: Any, config: Any, model: str | Path) -> int:
     return int(longest)
 
 
+_silence = threading.Lock()
+_silenced: list[tuple[int, bool]] = []
+"""Verbosity and bars as they were, once for each thread that is inside `quiet`."""
+
+
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Silences transformers' progress bars and reports of missing weights; those that matter become errors here."""
+def quiet() -> Iterator[None]:
+    """Silences transformers' progress bars and reports of missing weights, as long as any thread is inside; those that
+    matter become errors here."""
     from transformers.utils import logging
 
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
+    with _silence:
+        before = _silenced[0] if _silenced else (logging.get_verbosity(), logging.is_progress_bar_enabled())
+        _silenced.append(before)
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
     try:
         yield
     finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
+        with _silence:
+            level, bars = _silenced.pop()
+            if not _silenced:
+                logging.set_verbosity(level)
+                if bars:
+                    logging.enable_progress_bar()
