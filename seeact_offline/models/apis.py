@@ -169,16 +169,10 @@ def read_events(content: bytes) -> Any:
     whole = [event["response"] for event in events if isinstance(_of(event, "response"), dict)]
     errors = [error for event in events if (error := _of(event, "error"))]
     if whole:
-        items = [
-            event["item"]
-            for event in events
-            if _of(event, "type") == "response.output_item.done" and _of(event, "item")
-        ]
-        return (
-            whole[-1]
-            | ({"output": items} if items and not whole[-1].get("output") else {})
-            | ({"error": errors[-1]} if errors else {})
-        )
+        done = [event for event in events if _of(event, "type") == "response.output_item.done"]
+        items = [item for event in done if (item := _of(event, "item"))]
+        output = {"output": items} if items and not whole[-1].get("output") else {}
+        return whole[-1] | output | ({"error": errors[-1]} if errors else {})
     body = {name: event[name] for event in events for name in ("error", "service_tier") if _of(event, name)}
     pieces = [choice for event in events for choice in _of(event, "choices") or [] if _of(choice, "index") in (0, None)]
     usages = [usage for part in (*events, *pieces) if isinstance(usage := _of(part, "usage"), dict)]
