@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -253,12 +252,12 @@ def _load_model(
         raise RankerError("model", wanted, shown(repr(name)))
     config_kind = CONFIG_MAPPING[name]
     kind = MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING[config_kind]
-    with one_sentence(f"a well-formed config.json of {model}"), quiet():
+    with one_sentence(f"a well-formed config.json of {model}"), _quiet():
         config = config_kind.from_dict(content, **({} if num_labels is None else {"num_labels": num_labels}))
-    with quiet():
+    with _quiet():
         check_size(kind, config, folder, model)
     weights = read_weights(folder, model)
-    with one_sentence(f"{model} to load as a sequence classifier"), quiet():
+    with one_sentence(f"{model} to load as a sequence classifier"), _quiet():
         loaded, report = kind.from_pretrained(
             None,
             config=config,
@@ -279,7 +278,7 @@ def _load_tokenizer(folder: Path, model: str | Path) -> Any:
     if not matching(folder, VOCABULARY_FILES):
         raise RankerError("model", f"a tokenizer in {model} ({', '.join(VOCABULARY_FILES)})", "none")
     check_tokenizer(folder, model)
-    with one_sentence(f"the tokenizer of {model} to load"), quiet():
+    with one_sentence(f"the tokenizer of {model} to load"), _quiet():
         tokenizer = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False, local_files_only=True)
         # Some faults only show at the first texts.
         tokenizer(*TRIAL, return_token_type_ids=True)
@@ -310,28 +309,17 @@ def _max_tokens(tokenizer: Any, config: Any, model: str | Path) -> int:
     return int(longest)
 
 
-_silence = threading.Lock()
-_silenced: list[tuple[int, bool]] = []
-"""Verbosity and bars as they were, once for each thread that is inside `quiet`."""
-
-
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Silences transformers' progress bars and reports of missing weights, as long as any thread is inside; those that
-    matter become errors here."""
+def _quiet() -> Iterator[None]:
+    """Silences transformers' progress bars and reports of missing weights; those that matter become errors here."""
     from transformers.utils import logging
 
-    with _silence:
-        before = _silenced[0] if _silenced else (logging.get_verbosity(), logging.is_progress_bar_enabled())
-        _silenced.append(before)
-        logging.set_verbosity_error()
-        logging.disable_progress_bar()
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
     try:
         yield
     finally:
-        with _silence:
-            level, bars = _silenced.pop()
-            if not _silenced:
-                logging.set_verbosity(level)
-                if bars:
-                    logging.enable_progress_bar()
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

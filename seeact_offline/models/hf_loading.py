@@ -13,7 +13,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ranker import checkpoint
 from seeact_offline.files.extras import hide_broken_torchvision, install_command, torchvision_command
 from seeact_offline.models import hf_folder
 from seeact_offline.models.hf_folder import first_line
@@ -217,12 +216,31 @@ def _in_one_sentence(expected: str) -> Iterator[None]:
         raise ModelSpecError("model", expected, hf_folder.first_line(error)) from error
 
 
+_silence = threading.Lock()
+_silenced: list[tuple[int, bool]] = []
+"""Verbosity and bars as they were, once for each thread that is inside `quiet`."""
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
     """Switches off transformers' progress bars and remarks, as long as any thread is inside."""
     hide_broken_torchvision()
-    with checkpoint.quiet():
+    from transformers.utils import logging
+
+    with _silence:
+        before = _silenced[0] if _silenced else (logging.get_verbosity(), logging.is_progress_bar_enabled())
+        _silenced.append(before)
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+    try:
         yield
+    finally:
+        with _silence:
+            level, bars = _silenced.pop()
+            if not _silenced:
+                logging.set_verbosity(level)
+                if bars:
+                    logging.enable_progress_bar()
 
 
 # --- prompts ---
