@@ -55,6 +55,9 @@ OVERFLOWS_IN_FP16 = ("deberta", "deberta-v2")
 POSITIVE_NAMES = ("positive", "relevant", "match", "yes", "true")
 """Names of labels for a pair that belongs together."""
 
+MIN_TEXT_TOKENS = 8
+"""A query that leaves fewer tokens than this for the text is refused."""
+
 TRIAL = ("alpha one", "two beta gamma")
 """A pair of texts to try a checkpoint with."""
 
@@ -177,6 +180,15 @@ def positive_label(config: Any, model: str | Path) -> int:
             "none",
         )
     return named[0]
+
+
+def room_for_text(query: str, n_tokens: int, most: int) -> int:
+    """Tokens that a query of so many leaves for a text, of the `most` that both may have. Raises RankerError if those
+    are too few."""
+    if most - n_tokens < MIN_TEXT_TOKENS:
+        wanted = f"at most {most - MIN_TEXT_TOKENS} tokens, so that {MIN_TEXT_TOKENS} are left for a text"
+        raise RankerError("query", wanted, f"{n_tokens}: {query[:60]!r}")
+    return most - n_tokens
 
 
 def _download(model: str, patterns: list[str]) -> Path:

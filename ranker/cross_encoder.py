@@ -16,16 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ranker.checkpoint import MIXED, TRIAL, Checkpoint, PairOrder, computes_bfloat16, open_checkpoint
+from ranker.checkpoint import MIXED, TRIAL, Checkpoint, PairOrder, computes_bfloat16, open_checkpoint, room_for_text
 from ranker.errors import RankerError
 from ranker.exact_top_k import rescore_near_cut
 from ranker.packed import PackedDeberta, can_pack
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-MIN_TEXT_TOKENS = 8
-"""A query that leaves fewer tokens than this for the text is refused."""
 
 BACKENDS = ("auto", "packed", "transformers")
 """Names of the forward passes: auto is packed for DeBERTa-v2 and v3 on a CPU, else transformers'."""
@@ -167,37 +164,24 @@ class CrossEncoderRanker:
             if number is not None and number < 1:
                 raise RankerError(name, "a positive number", str(number))
         self._checkpoint = open_checkpoint(model, device, dtype, pair_order)
+        self.name, self.digest = self._checkpoint.name, self._checkpoint.digest
+        """The folder or hub id, as given; SHA-256 of the weights, config and tokenizer files."""
+        self.pair_order, self.device = self._checkpoint.pair_order, str(self._checkpoint.model.device)
         self._template = _find_template(self._checkpoint.tokenizer, self._checkpoint.model.config, self.name)
         self._reads_types = (
             "token_type_ids" in signature(self._checkpoint.model.forward).parameters
             and "token_type_ids" in self._checkpoint.tokenizer.model_input_names
             and _n_types(self._checkpoint.model.config) > 1
         )
-        is_mixed = dtype == MIXED and computes_bfloat16(str(self._checkpoint.model.device))
+        is_mixed = dtype == MIXED and computes_bfloat16(self.device)
         self._exact_top = exact_top if is_mixed else None
         self._exact = _forward(self._checkpoint, backend)
         self._rough = _forward(self._checkpoint, backend, "bfloat16") if self._exact_top else self._exact
-        kind = str(self._checkpoint.model.device).split(":")[0]
-        self._batch_tokens = batch_tokens or BATCH_TOKENS.get(kind, OTHER_BATCH_TOKENS)
+        self._batch_tokens = batch_tokens or BATCH_TOKENS.get(self.device.split(":")[0], OTHER_BATCH_TOKENS)
         self.truncated = 0
         """Texts cut so far to the room that their query leaves."""
         self.rescored = 0
         """Rows scored a second time so far, with dtype mixed."""
-
-    @property
-    def name(self) -> str:
-        """The folder or hub id, as given."""
-        return self._checkpoint.name
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the weights, config and tokenizer files."""
-        return self._checkpoint.digest
-
-    @property
-    def pair_order(self) -> PairOrder:
-        """The text that comes first."""
-        return self._checkpoint.pair_order
 
     @property
     def dtype(self) -> str:
@@ -206,11 +190,6 @@ class CrossEncoderRanker:
         if self._exact_top:
             return f"{MIXED}-{self._exact_top}"
         return str(self._checkpoint.model.dtype).removeprefix("torch.")
-
-    @property
-    def device(self) -> str:
-        """The device of the model."""
-        return str(self._checkpoint.model.device)
 
     def score(self, query: str, texts: Sequence[str]) -> np.ndarray:
         """Scores of the texts for one query, float32 of shape `(len(texts),)`."""
@@ -273,13 +252,7 @@ class CrossEncoderRanker:
         if not texts:
             return []
         asked = read[query]
-        room = self._checkpoint.max_tokens - self._template.n_special - len(asked)
-        if room < MIN_TEXT_TOKENS:
-            raise RankerError(
-                "query",
-                f"at most {len(asked) + room - MIN_TEXT_TOKENS} tokens, so that {MIN_TEXT_TOKENS} are left for a text",
-                f"{len(asked)}: {query[:60]!r}",
-            )
+        room = room_for_text(query, len(asked), self._checkpoint.max_tokens - self._template.n_special)
         self.truncated += sum(len(read[text]) > room for text in texts)
         cut = slice(-room, None) if self._checkpoint.tokenizer.truncation_side == "left" else slice(room)
         rows = {}

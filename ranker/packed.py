@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -48,20 +49,6 @@ class Linear:
     def part(self, start: int, stop: int | None) -> Linear:
         """The outputs from `start` to `stop`."""
         return Linear(self.weight[start:stop], self.bias[start:stop])
-
-
-@dataclass(frozen=True)
-class Norm:
-    """A layer norm, in float32."""
-
-    weight: Tensor
-    bias: Tensor
-    eps: float
-
-    def __call__(self, values: Tensor) -> Tensor:
-        from torch.nn.functional import layer_norm
-
-        return layer_norm(values, self.weight.shape, self.weight, self.bias, self.eps)
 
 
 @dataclass(frozen=True)
@@ -106,11 +93,12 @@ class Layer:
     project: Linear
     """Queries (scaled), keys and values, one after another."""
     merge: Linear
-    norm: Norm
+    norm: Any
+    """Torch's layer norm, in float32; `last_norm` too."""
     widen: Linear
     activation: Any
     narrow: Linear
-    last_norm: Norm
+    last_norm: Any
 
     def __call__(self, hidden: Tensor, spans: Sequence[Span]) -> Tensor:
         import torch
@@ -137,7 +125,8 @@ class Layer:
     def _finish(self, hidden: Tensor, context: Tensor) -> Tensor:
         """`context`: the output of attention, of the same shape."""
         hidden = self.norm(hidden + self.merge(context))
-        return self.last_norm(hidden + self.narrow(self.activation(self.widen(hidden))))
+        finished: Tensor = self.last_norm(hidden + self.narrow(self.activation(self.widen(hidden))))
+        return finished
 
     def _attend(self, projected: Tensor, span: Span) -> Tensor:
         import torch
@@ -266,11 +255,11 @@ def _pack_layer(layer: Any, table: Tensor | None, dtype: Any) -> Layer:
         distances=_pack_distances(layer.attention.self, table, dtype),
         project=_pack_projections(layer.attention.self, dtype),
         merge=_pack_linear(layer.attention.output.dense, dtype),
-        norm=_pack_norm(layer.attention.output.LayerNorm),
+        norm=deepcopy(layer.attention.output.LayerNorm).float(),
         widen=_pack_linear(layer.intermediate.dense, dtype),
         activation=layer.intermediate.intermediate_act_fn,
         narrow=_pack_linear(layer.output.dense, dtype),
-        last_norm=_pack_norm(layer.output.LayerNorm),
+        last_norm=deepcopy(layer.output.LayerNorm).float(),
     )
 
 
@@ -310,7 +299,3 @@ def _by_head(projection: Any, table: Tensor, attention: Any) -> Tensor:
 
 def _pack_linear(linear: Any, dtype: Any) -> Linear:
     return Linear(linear.weight.to(dtype), linear.bias.to(dtype))
-
-
-def _pack_norm(norm: Any) -> Norm:
-    return Norm(norm.weight.float(), norm.bias.float(), norm.eps)

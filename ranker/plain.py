@@ -22,14 +22,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ranker.checkpoint import folder_digest
+from ranker.checkpoint import folder_digest, room_for_text
 from ranker.errors import RankerError
 
 BATCH_TOKENS = 2048
 THREADS = min(4, os.cpu_count() or 1)
 """Batches computed at the same time: numpy releases the interpreter lock."""
-MIN_TEXT_TOKENS = 8
-"""A query that leaves fewer tokens than this for the text is refused, as in `ranker.cross_encoder`."""
 SHAPE = {
     "model_type": "deberta-v2",
     "hidden_size": 128,
@@ -92,13 +90,11 @@ class PlainRanker:
         return [np.array([scores[row] for row in rows], dtype=np.float32) for rows in encoded]
 
     def _encode(self, query: str, texts: Sequence[str]) -> list[Row]:
+        if not texts:
+            return []
         start, end, _ = self._tokenizer.encode("", "").ids
         asked, *rest = (row.ids for row in self._tokenizer.encode_batch([query, *texts], add_special_tokens=False))
-        room = self._model.max_tokens - 3 - len(asked)
-        if room < MIN_TEXT_TOKENS and texts:
-            most = len(asked) + room - MIN_TEXT_TOKENS
-            wanted = f"at most {most} tokens, so that {MIN_TEXT_TOKENS} are left for a text"
-            raise RankerError("query", wanted, f"{len(asked)}: {query[:60]!r}")
+        room = room_for_text(query, len(asked), self._model.max_tokens - 3)
         self.truncated += sum(len(text) > room for text in rest)
         return [Row((start, *asked, end, *text[:room], end), len(asked) + 2) for text in rest]
 

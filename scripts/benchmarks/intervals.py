@@ -58,7 +58,7 @@ def _coverage(kind: str, n_tasks: int, mean: float, correlation: float, splits: 
     for _ in range(splits):
         steps = steps_of_tasks(rng, mean, n_tasks, correlation, KINDS[kind])
         values = {str(task): earned for task, earned in enumerate(steps)}
-        figure = aggregate.micro_interval(values, SEED) if "micro" in kind else aggregate.metric(values, SEED)
+        figure = aggregate.micro_interval(values) if "micro" in kind else aggregate.metric(values)
         low, high = figure.ci95
         held += low <= mean <= high
     return Coverage(kind, n_tasks, mean, correlation, held / splits)

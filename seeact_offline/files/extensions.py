@@ -14,7 +14,7 @@ from collections import UserDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -81,22 +81,26 @@ def load_named(spec: str, group: str, argument: str) -> Extension | None:
         if not hasattr(module, name):
             raise InputError(argument, f"the name of an object in {path}", name)
         return Extension(getattr(module, name), f"{path.name}:{name}", digest)
-    point = _entry_points(group).get(spec)
-    return None if point is None else _load_entry_point(point, argument)
+    point = next(iter(entry_points(group=group, name=spec)), None)
+    if point is None:
+        return None
+    try:
+        value = point.load()
+        file = Path(str(sys.modules[point.module].__file__))
+        return Extension(value, point.name, hashlib.sha256(file.read_bytes()).hexdigest()[:DIGEST_CHARS])
+    # a user's code may raise anything
+    except Exception as error:
+        raise _does_not_load(argument, f"the entry point {point.name} ({point.value})", error) from error
 
 
 def entry_point_names(group: str) -> list[str]:
     """Names that installed packages add to this group, in alphabetical order."""
-    return sorted(_entry_points(group))
+    return sorted(entry_points(group=group).names)
 
 
 def loaded_modules() -> list[ModuleType]:
     """Modules that were made from files. No other process can import them: one that pickles must send their code."""
     return [module for name, module in sys.modules.items() if name.startswith(_PREFIX)]
-
-
-def _entry_points(group: str) -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=group)}
 
 
 def _load_file(path: Path, argument: str) -> tuple[ModuleType, str]:
@@ -119,16 +123,6 @@ def _load_file(path: Path, argument: str) -> tuple[ModuleType, str]:
         del sys.modules[title]
         raise _does_not_load(argument, str(path), error) from error
     return module, digest
-
-
-def _load_entry_point(point: EntryPoint, argument: str) -> Extension:
-    try:
-        value = point.load()
-        file = Path(str(sys.modules[point.module].__file__))
-        return Extension(value, point.name, hashlib.sha256(file.read_bytes()).hexdigest()[:DIGEST_CHARS])
-    # a user's code may raise anything
-    except Exception as error:
-        raise _does_not_load(argument, f"the entry point {point.name} ({point.value})", error) from error
 
 
 def _does_not_load(argument: str, what: str, error: Exception) -> InputError:

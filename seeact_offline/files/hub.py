@@ -13,6 +13,7 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatch
@@ -108,11 +109,9 @@ class HubRepo:
         `is_ahead`: nobody waits for it yet.
         """
         with _FETCHING[str(self.place(file))]:
-            return self._fetched(file, is_ahead)
+            return self.local(file) or self._downloaded(file, is_ahead)
 
-    def _fetched(self, file: HubFile, is_ahead: bool) -> Path:
-        if (path := self.local(file)) is not None:
-            return path
+    def _downloaded(self, file: HubFile, is_ahead: bool) -> Path:
         if reason := unreachable():
             what = "differs from the hub's" if self.place(file).exists() else "was not downloaded"
             raise HubError(
@@ -197,17 +196,18 @@ def model_folder(spec: str, settings: Sequence[str], *weights: Sequence[str]) ->
     """
     repo = open_repo("model", spec)
     top = [file for file in repo.files if "/" not in file.name]
-    kinds = [settings, *[kind for kind in weights if any(_matches(file, kind) for file in top)][:1]]
-    paths = [repo.fetch(file) for file in top if any(_matches(file, kind) for kind in kinds)]
+
+    def matching(patterns: Sequence[str]) -> list[HubFile]:
+        return [file for file in top if any(fnmatch(file.name, pattern) for pattern in patterns)]
+
+    of_weights = next(filter(None, map(matching, weights)), [])
+    wanted = {*matching(settings), *of_weights}
+    paths = [repo.fetch(file) for file in top if file in wanted]
     if not paths:
         raise HubError(
             "hub", sentence=f"the model {spec} has none of the files {', '.join(settings[:3])}; name another"
         )
     return paths[0].parent
-
-
-def _matches(file: HubFile, patterns: Sequence[str]) -> bool:
-    return any(fnmatch(file.name, pattern) for pattern in patterns)
 
 
 @lru_cache(64)
@@ -282,27 +282,22 @@ def _unreachable(endpoint: str, is_offline: bool) -> str:
 
 def _within(seconds: float, ask: Callable[[], T]) -> T:
     """Returns or raises as `ask` does. Raises HubSilent after so many seconds."""
-    results: list[T] = []
-    errors: list[Exception] = []
+    answer: Future[T] = Future()
 
     def work() -> None:
         try:
-            results.append(ask())
+            answer.set_result(ask())
         # raised again by who waits
         except Exception as error:
-            errors.append(error)
+            answer.set_exception(error)
 
     # in a thread, because looking up a name has no timeout
-    thread = Thread(target=work, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if errors:
-        raise errors[0]
-    if not results:
+    Thread(target=work, daemon=True).start()
+    if not wait([answer], seconds).done:
         from huggingface_hub import constants
 
         raise HubSilent("hub", sentence=f"{constants.ENDPOINT} does not answer within {seconds:g} s")
-    return results[0]
+    return answer.result()
 
 
 # --- what was downloaded before ---
@@ -384,26 +379,23 @@ def errors_as(kind: type[InputError], argument: str) -> Iterator[None]:
 
 def _asked(kind: Kind, name: str, revision: str, ask: Callable[[], T]) -> T:
     """Returns what the hub's client gives, after the wait that the hub asks for. Raises HubError, which says what to do."""
-    for waits in reversed(range(MOST_WAITS + 1)):
+    n_waits = 0
+    while True:
         try:
             return ask()
+        except SeeActError:
+            raise
         # besides the client's own errors those of the libraries below it
         except Exception as error:
-            if isinstance(error, SeeActError):
-                raise
-            wait_s = _wait_of(error)
-            if wait_s is None or not waits:
+            headers = getattr(getattr(error, "response", None), "headers", {})
+            limit, after = headers.get("ratelimit", ""), headers.get("retry-after", "")
+            named = re.search(r"t=(\d+)", limit) or re.fullmatch(r"(\d+)", after)
+            wait_s = int(named[1]) if named else LONGEST_WAIT_S + 1
+            if wait_s > LONGEST_WAIT_S or n_waits == MOST_WAITS:
                 raise _error(error, kind, name, revision) from error
-            listener.note(f"the hub limits how often it is asked: waiting {wait_s} s")
-            time.sleep(wait_s)
-    raise AssertionError("the last attempt returns or raises")
-
-
-def _wait_of(error: Exception) -> int | None:
-    """Seconds after which the hub wants to be asked again; None: it says nothing of it."""
-    headers = getattr(getattr(error, "response", None), "headers", {})
-    told = re.search(r"t=(\d+)", headers.get("ratelimit", "")) or re.fullmatch(r"(\d+)", headers.get("retry-after", ""))
-    return int(told[1]) if told and int(told[1]) <= LONGEST_WAIT_S else None
+        n_waits += 1
+        listener.note(f"the hub limits how often it is asked: waiting {wait_s} s")
+        time.sleep(wait_s)
 
 
 def _error(error: Exception, kind: Kind, name: str, revision: str) -> HubError:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
 from seeact_offline.records import InputError
@@ -108,7 +108,10 @@ def names_in(config: type, group: str) -> list[str]:
 
 def defaults_of(config: type) -> dict[str, Any]:
     """Returns the default of each field."""
-    return {known.name: _default(known) for known in fields(config)}
+    return {
+        field.name: field.default if field.default_factory is MISSING else field.default_factory()
+        for field in fields(config)
+    }
 
 
 def help_of(config: type, name: str) -> str:
@@ -116,7 +119,3 @@ def help_of(config: type, name: str) -> str:
     default = defaults_of(config)[name]
     shown = f"{default:g}" if isinstance(default, float) else str(default)
     return words_of(config)[name].help.replace("{default}", shown)
-
-
-def _default(known: Field[Any]) -> Any:
-    return known.default if known.default_factory is MISSING else known.default_factory()

@@ -17,30 +17,7 @@ from itertools import groupby
 from typing import Any
 
 from seeact_offline.models.provider import ModelOptions
-from seeact_offline.records import Message, ModelSpecError
-
-
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    """The tokens that a call has used, by the server's count."""
-
-    prompt: int
-    completion: int
-    """Tokens of the reply, with its thoughts."""
-    images: int
-    """The part of `prompt` that was pictures; 0 where the server does not say."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReportedUsage:
-    """The server's words on what a call has used, in the body of a reply or of an error."""
-
-    tokens: Tokens | None
-    """None where the server does not say."""
-    cost: float | None = None
-    """USD that the server says the call has cost; None where it does not say."""
-    tier: str = ""
-    """The service tier that it says it has answered in; empty where it does not say."""
+from seeact_offline.records import Message, ModelSpecError, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,22 +169,12 @@ def read_events(content: bytes) -> Any:
     whole = [event["response"] for event in events if isinstance(_of(event, "response"), dict)]
     errors = [error for event in events if (error := _of(event, "error"))]
     if whole:
-        items = [
-            event["item"]
-            for event in events
-            if _of(event, "type") == "response.output_item.done" and _of(event, "item")
-        ]
-        return (
-            whole[-1]
-            | ({"output": items} if items and not whole[-1].get("output") else {})
-            | ({"error": errors[-1]} if errors else {})
-        )
-    body = {
-        name: event[name]
-        for event in events
-        for name in ("error", "service_tier", "promptFeedback")
-        if _of(event, name)
-    }
+        done = [event for event in events if _of(event, "type") == "response.output_item.done"]
+        items = [item for event in done if (item := _of(event, "item"))]
+        output = {"output": items} if items and not whole[-1].get("output") else {}
+        return whole[-1] | output | ({"error": errors[-1]} if errors else {})
+    kept = ("error", "service_tier", "promptFeedback")
+    body = {name: event[name] for event in events for name in kept if _of(event, name)}
     pieces = [choice for event in events for choice in _of(event, "choices") or [] if _of(choice, "index") in (0, None)]
     usages = [usage for part in (*events, *pieces) if isinstance(usage := _of(part, "usage"), dict)]
     # some count again with each piece, some the prompt first and the reply last
@@ -330,8 +297,15 @@ def sendable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def read_usage(body: Any) -> ReportedUsage:
-    """Reads what a body of either API says that the call has used."""
+def read_tier(body: Any) -> str:
+    """The service tier in which a server says that it has answered; empty where it does not say."""
+    tier = _of(body, "service_tier") or _of(_of(body, "usage"), "service_tier")
+    return tier.lower()[:_TIER_CHARS] if isinstance(tier, str) else ""
+
+
+def read_usage(body: Any) -> Usage:
+    """Reads what a body of either API, of a reply or an error, says that the call has used: its cost is None, its
+    tokens are unreported, where the server does not say."""
     usage = _of(body, "usage")
     counts = (
         {name: count for name, value in usage.items() if (count := _count(value)) is not None}
@@ -342,18 +316,16 @@ def read_usage(body: Any) -> ReportedUsage:
     prompt, completion, total = (counts.get(f"{name}_tokens") for name in (asked, replied, "total"))
     if completion is None and prompt is not None and total is not None:
         completion = max(0, total - prompt)
-    tokens = None
-    if prompt is not None and completion is not None and completion <= MOST_REPLY:
-        images = _count(_of(_of(usage, f"{asked}_tokens_details"), "image_tokens"))
-        thoughts = _count(_of(_of(usage, f"{replied}_tokens_details"), "reasoning_tokens"))
-        if total is not None and total - prompt <= MOST_REPLY:
-            # xAI, Gemini and gateways count thoughts beside the reply, OpenAI in it: only the total tells
-            completion = max(completion, total - prompt)
-        elif thoughts is not None and completion < thoughts <= MOST_REPLY:
-            completion += thoughts
-        tokens = Tokens(prompt, completion, images or 0)
-    tier = _of(body, "service_tier") or _of(usage, "service_tier")
-    return ReportedUsage(tokens, _named_cost(body), tier.lower()[:_TIER_CHARS] if isinstance(tier, str) else "")
+    if prompt is None or completion is None or completion > MOST_REPLY:
+        return Usage(1, cost_usd=_named_cost(body), unreported=1)
+    images = _count(_of(_of(usage, f"{asked}_tokens_details"), "image_tokens"))
+    thoughts = _count(_of(_of(usage, f"{replied}_tokens_details"), "reasoning_tokens"))
+    if total is not None and total - prompt <= MOST_REPLY:
+        # xAI, Gemini and gateways count thoughts beside the reply, OpenAI in it: only the total tells
+        completion = max(completion, total - prompt)
+    elif thoughts is not None and completion < thoughts <= MOST_REPLY:
+        completion += thoughts
+    return Usage(1, prompt, completion, images or 0, _named_cost(body))
 
 
 def _named_cost(body: Any) -> float | None:

@@ -47,7 +47,7 @@ class BatchCodec:
 
     def __init__(self, spec: Any, options: ModelOptions, refused: Sequence[str] = ()) -> None:
         """`refused`: `self.refused` of an earlier wave. Raises ModelSpecError for a model that takes no batches."""
-        self._source, self._options = find_model(spec), options
+        self._source, self._options, self.by_place = find_model(spec), options, options.asks_each
         if not self._source.provider.takes_batches:
             able = [
                 f"{name}/{rest}"
@@ -67,11 +67,6 @@ class BatchCodec:
     def identity(self) -> Mapping[str, object]:
         """The live model's, so replies are shared."""
         return {**self._model.identity, **self._source.code, **version_of(self._options)}
-
-    @property
-    def by_place(self) -> bool:
-        """Equal requests of two places are two."""
-        return self._options.asks_each
 
     @property
     def url(self) -> str:

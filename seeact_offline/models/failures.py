@@ -117,25 +117,21 @@ def sentence_of(body: object) -> str:
 
 def find(error: ServerError) -> Finding | None:
     """The row for an error; None where no row has its status, codes or words."""
-    for rows in _by_rank():
-        for row in rows:
-            usual = error.status < 500 and (row.means, error.status) != ("refused", 429)
-            if not (str(error.status) in row.status.split() if row.status else usual):
-                continue
-            if row.code and _plain_code(row.code) not in error.codes:
-                continue
-            matches = [
-                match
-                for sentence in error.sentences
-                for match in _pattern(row.phrase, row.means in _LASTING).finditer(sentence)
-            ]
-            if row.phrase and not matches:
-                continue
-            names = [name.rpartition(".")[2] for match in matches if (name := match.groupdict().get("name"))]
-            finding = Finding(row, [*names, *error.parameters])
-            # one that names nothing is of no use
-            if row.means != "otherwise" or finding.refuses:
-                return finding
+    for row in _ranked():
+        usual = error.status < 500 and (row.means, error.status) != ("refused", 429)
+        if not (str(error.status) in row.status.split() if row.status else usual):
+            continue
+        if row.code and _plain_code(row.code) not in error.codes:
+            continue
+        pattern = _pattern(row.phrase, row.means in _LASTING)
+        matches = [match for sentence in error.sentences for match in pattern.finditer(sentence)]
+        if row.phrase and not matches:
+            continue
+        names = [name.rpartition(".")[2] for match in matches if (name := match.groupdict().get("name"))]
+        finding = Finding(row, [*names, *error.parameters])
+        # one that names nothing is of no use
+        if row.means != "otherwise" or finding.refuses:
+            return finding
     return None
 
 
@@ -164,11 +160,10 @@ def rows() -> tuple[Row, ...]:
 
 
 @cache
-def _by_rank() -> tuple[tuple[Row, ...], ...]:
-    """Rows of errors: those by code and phrase, by code, by phrase, by status alone."""
+def _ranked() -> list[Row]:
+    """Rows of errors: first those by code and phrase, then by code, by phrase, by status alone."""
     errors = [row for row in rows() if not row.code.startswith("finish_reason=")]
-    ranks = ((True, True), (True, False), (False, True), (False, False))
-    return tuple(tuple(row for row in errors if (bool(row.code), bool(row.phrase)) == rank) for rank in ranks)
+    return sorted(errors, key=lambda row: (not row.code, not row.phrase))
 
 
 @cache
@@ -289,16 +284,6 @@ class Failure:
     """The attempt cannot have cost anything: it reached no server, or the server refused it."""
 
     @property
-    def retries(self) -> float:
-        """Times that the call is asked again; see `RETRIES`."""
-        return RETRIES.get(self.name, 0)
-
-    @property
-    def stops(self) -> bool:
-        """True if no other call gets through either; see `STOPPING`."""
-        return self.name in STOPPING
-
-    @property
     def refuses(self) -> frozenset[str]:
         """Names of parameters and ways to ask that the server certainly does not take."""
         return self.finding.refuses if self.finding else frozenset()
@@ -350,15 +335,8 @@ def of_status(
     error = read_error(status, text if body is None else body)
     finding = find(error)
     row = None if finding is None else finding.row
-    means = (
-        row.means
-        if row
-        else "redirected"
-        if 300 <= status < 400
-        else "server_error"
-        if status >= 500
-        else "bad_request"
-    )
+    by_status = "server_error" if status >= 500 else "bad_request"
+    means = row.means if row else "redirected" if 300 <= status < 400 else by_status
     detail = f"Error code: {status} - {(sentence_of(body) or text).rstrip('.')}"
     if means == "at_limit":
         pause = _named_pause(headers, error.sentences)
@@ -367,8 +345,10 @@ def of_status(
         target = headers.get("location", "nowhere")
         detail = f"the server redirects to {target}, where no key is sent: name the right base_url"
     # some servers lose a model for a moment
-    lost = "server_error" if status >= 500 else "bad_request"
-    name = lost if means == "no_such_model" else "bad_request" if means == "otherwise" else means
+    name = {"no_such_model": by_status, "otherwise": "bad_request"}.get(means, means)
+    # the model has done no work where the server refused to begin
+    refusals = ("auth_failed", "no_quota", "rate_limited", "bad_request")
+    is_refusal = name in refusals if came_as_success else name == "bad_request" or status not in _MAY_BE_BILLED
     return Failure(
         name,
         advised(detail, HINTS.get(row.hint, "") if row else ""),
@@ -379,15 +359,8 @@ def of_status(
         status=status,
         parsed_error=error,
         finding=finding,
-        unbilled=usage is None and _is_unbilled(name, status, came_as_success),
+        unbilled=usage is None and is_refusal,
     )
-
-
-def _is_unbilled(name: str, status: int, came_as_success: bool) -> bool:
-    """True where the model has done no work: the server refused to begin."""
-    if came_as_success:
-        return name in ("auth_failed", "no_quota", "rate_limited", "bad_request")
-    return name == "bad_request" or status not in _MAY_BE_BILLED
 
 
 def of_body(body: object, headers: Mapping[str, str], usage: Usage | None = None) -> Failure | None:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 MAX_REPLY_BYTES = 8_000_000
 CONNECT_S = 10.0
 _PROXIES = ("all_proxy", "https_proxy", "http_proxy")
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+"""This machine's own servers, which a proxy set for the outside world does not reach."""
 _PACKED = ("content-encoding", "content-length", "transfer-encoding")
 """Headers of a body as it was sent, which no longer hold once it is read and unpacked."""
 
@@ -42,14 +43,14 @@ def open_client(server: Server, key: str, timeout_s: float) -> AsyncOpenAI:
             request.headers["api-key"] = azure
             request.headers.pop("Authorization", None)
 
-    settings = {"timeout": timeout, "event_hooks": {"request": [name_key]}, **environment_settings(server.host)}
+    hooks = {"request": [name_key]}
     return AsyncOpenAI(
         api_key=key,
         base_url=server.url,
         default_query=dict(server.query),
         timeout=timeout,
         max_retries=0,
-        http_client=bounded_client(**settings),
+        http_client=bounded_client(timeout=timeout, trust_env=server.host not in LOOPBACK, event_hooks=hooks),
     )
 
 
@@ -84,15 +85,10 @@ def library() -> Any:
     return sys.modules[DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0]]
 
 
-def environment_settings(host: str) -> dict[str, Any]:
-    """Settings of a client: a proxy set for the outside world does not reach this machine's own servers."""
-    return {"trust_env": False} if host in _LOOPBACK else {}
-
-
 def check_environment(host: str) -> None:
     """Opens a client once. Raises ModelSpecError naming the variable of proxies or certificates with which none can be
     opened."""
-    if environment_settings(host):
+    if host in LOOPBACK:
         return
     try:
         bounded_client()

@@ -24,8 +24,8 @@ import msgspec
 
 from seeact_offline.files.redaction import redact
 from seeact_offline.models import failures
-from seeact_offline.models.address import KEY_VARIABLE, NO_KEY, Server, address_of, azure_key, find_server, variable
-from seeact_offline.models.apis import ApiReply, ReportedUsage, Tokens, find_api, is_stream, read_events, read_usage
+from seeact_offline.models.address import KEY_VARIABLE, NO_KEY, Server, address_of, find_key, find_server
+from seeact_offline.models.apis import ApiReply, find_api, is_stream, read_events, read_tier, read_usage
 from seeact_offline.models.budget import Price
 from seeact_offline.models.client import ServerModel
 from seeact_offline.models.failures import Failure, ending
@@ -294,12 +294,11 @@ class OpenAIModel(ServerModel):
             detail = f"{who} answered with something that is not JSON: {error}: {beginning}"
             return failures.malformed(detail).with_advice(self._path_advice())
         reported, reply = read_usage(body), self.api.read(body)
-        used = reported.tokens is not None or reported.cost is not None
-        usage = self._usage(reported, bool(reply and reply.text)) if used else failures.UNREAD
+        usage = self._priced(reported, read_tier(body), bool(reply and reply.text))
         if reply is not None:
             return self._outcome(reply, usage, headers)
         detail = f"{who} answered with something that is not a chat completion: {failures.scrubbed(content.decode('utf-8', 'replace'))[:200]}"
-        failure = failures.of_body(body, headers, usage if used else None)
+        failure = failures.of_body(body, headers, None if reported == failures.UNREAD else usage)
         if failure is None:
             return replace(failures.malformed(detail), usage=usage)
         is_missing = failure.hopeless and failure.name == "bad_request"
@@ -331,20 +330,19 @@ class OpenAIModel(ServerModel):
             self._odd_endings[reason] += 1
         return Completion(redact(reply.text), usage, CallRecord(request_id=request_id, finish_reason=reason))
 
-    def _usage(self, reported: ReportedUsage, has_text: bool) -> Usage:
+    def _priced(self, usage: Usage, tier: str, has_text: bool) -> Usage:
         """The usage with its cost: the larger of what the server names and what its tokens cost in the tier in which it
         has answered. Every call has a prompt, so a server that counts nothing has not said what was used."""
-        tokens, price = reported.tokens or Tokens(0, 0, 0), self._options.price
-        usage = Usage(1, tokens.prompt, tokens.completion, tokens.images, reported.cost)
-        if not tokens.prompt or (has_text and not tokens.completion):
-            return msgspec.structs.replace(usage, cost_usd=reported.cost or None, unreported=1)
+        price = self._options.price
+        if not usage.prompt_tokens or (has_text and not usage.completion_tokens):
+            return msgspec.structs.replace(usage, cost_usd=usage.cost_usd or None, unreported=1)
         if price is None:
             return usage
-        own = price.in_tier(reported.tier)
+        own = price.in_tier(tier)
         if own is None:
-            self._unpriced_tier = reported.tier
-        cost = (own or price).of(tokens.prompt, tokens.completion) * (1.0 if own else DEAREST_TIER)
-        return msgspec.structs.replace(usage, cost_usd=max(cost, reported.cost or 0.0))
+            self._unpriced_tier = tier
+        cost = (own or price).of(usage.prompt_tokens, usage.completion_tokens) * (1.0 if own else DEAREST_TIER)
+        return msgspec.structs.replace(usage, cost_usd=max(cost, usage.cost_usd or 0.0))
 
     def _opened(self) -> AsyncOpenAI:
         """The client, made on first use: it belongs to the running loop."""
@@ -354,18 +352,18 @@ class OpenAIModel(ServerModel):
 
 
 def _api_key(server: Server) -> str:
-    """The key from the environment. A server of one's own may need none, but the SDK insists on sending one."""
-    key = azure_key(server) or variable(KEY_VARIABLE)
-    if not key and server.is_default:
+    """The key of the environment. Raises ModelSpecError for one that is missing, or that no header can carry."""
+    key = find_key(server)
+    if key == NO_KEY and server.is_default:
         raise ModelSpecError(
             "model",
             sentence="`model` openai/NAME needs an API key in the environment variable OPENAI_API_KEY, or the `base_url` of a server that needs none",
         )
     if not (key.isascii() and key.isprintable()):
         raise ModelSpecError(KEY_VARIABLE, "printable ASCII", "other characters")
-    if key[:1] in "'\"" and key[-1:] == key[:1] and key:
+    if key[0] in "'\"" and key[-1] == key[0]:
         raise ModelSpecError(KEY_VARIABLE, "the key alone", "one in quotation marks")
-    return key or NO_KEY
+    return key
 
 
 def check_bounded(form: Form, price: Price | None, answered_in: str = "") -> None:

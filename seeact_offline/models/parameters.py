@@ -36,7 +36,6 @@ COUNTS = "stream_options"
 """The wish for counts of tokens at the end of a stream."""
 _LABELS = {SYSTEM: "system -> user", STREAM: "stream=false -> true"}
 """Ways to ask that are no parameters, and what takes their place."""
-_FORMS = frozenset({DETAIL, SYSTEM, STREAM, COUNTS})
 _OURS = frozenset({"messages", "model", "input", "stream", "stream_options", "n"})
 """Parameters that are ours alone: they make the request and its answer what they are."""
 _TWINS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
@@ -74,12 +73,9 @@ class Form:
     def without(self, name: str, is_renamed: bool) -> Form:
         """The form without one of its parameters or ways to ask. `is_renamed`: it goes by its other name from now
         on."""
-        label, sent = _LABELS.get(name, name), {key: value for key, value in self.sent.items() if key != name}
-        if is_renamed:
-            label, sent = (
-                f"{name} -> {_TWINS[name]}",
-                {_TWINS.get(k, k) if k == name else k: v for k, v in self.sent.items()},
-            )
+        twin = _TWINS[name] if is_renamed else ""
+        label = f"{name} -> {twin}" if twin else _LABELS.get(name, name)
+        sent = {twin if key == name else key: value for key, value in self.sent.items() if twin or key != name}
         return Form(sent, (*self.gone, name), (*self.labels, label), self.limits)
 
     @property

@@ -27,7 +27,7 @@ from typing import Literal, TypeVar, cast
 
 import msgspec
 
-from seeact_offline.models.failures import Failure
+from seeact_offline.models.failures import RETRIES, STOPPING, Failure
 from seeact_offline.records import CallError, CallRecord, Completion, ModelStopped, Usage
 
 # begins low, because nobody knows yet what the server takes: every answer adds one
@@ -206,7 +206,7 @@ class Retrier:
         times, attempts = call.failures[failure.name], call.failures.total()
         # the server answers others meanwhile, and this call is not just one too many
         is_alone = failure.name != "rate_limited" and self._breaker.n_answered > call.answered_before
-        if attempts > self._max_retries or times > failure.retries or (is_alone and times > PERSISTENT):
+        if attempts > self._max_retries or times > RETRIES.get(failure.name, 0) or (is_alone and times > PERSISTENT):
             return inf
         if call.usage.calls >= MOST_PAID:
             return inf
@@ -264,7 +264,7 @@ class Breaker:
         self._in_a_row += 1
         n, is_first = self.n_answered + self._n_failed, self.n_answered == 0
         expected = ""
-        if failure.stops or (is_first and (failure.hopeless or failure.unreachable)):
+        if failure.name in STOPPING or (is_first and (failure.hopeless or failure.unreachable)):
             expected = f"an answer from {self._server}"
         elif self._in_a_row >= (FIRST_IN_A_ROW if is_first else MOST_IN_A_ROW):
             expected = f"answers from {self._server}, not {self._in_a_row} failed calls in a row"

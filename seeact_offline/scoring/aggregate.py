@@ -88,7 +88,7 @@ def task_numbers(keys: Sequence[StepKey]) -> np.ndarray:
     return task_of
 
 
-def metric(values: Mapping[str, Sequence[float]], seed: int = 0) -> Metric:
+def metric(values: Mapping[str, Sequence[float]]) -> Metric:
     """Macro and micro average of one figure, given as task -> values of its steps; the interval is that of the macro
     average.
 
@@ -110,7 +110,7 @@ def metric(values: Mapping[str, Sequence[float]], seed: int = 0) -> Metric:
     return Metric(macro, micro, **asdict(inference.interval(macro, means, spread, sum(map(len, tasks)))))
 
 
-def micro_interval(values: Mapping[str, Sequence[float]], seed: int = 0) -> inference.Interval:
+def micro_interval(values: Mapping[str, Sequence[float]]) -> inference.Interval:
     """The interval of the micro average, the mean over steps, clustered by task. `values`: task -> values of its
     steps."""
     tasks = list(values.values())

@@ -74,9 +74,7 @@ def with_also_right(truths: Sequence[Truth], lines: Mapping[StepKey, OtherAnswer
     ]
 
 
-def second_figure(
-    labelled: LabelledPredictions, protocol: Protocol, seed: int, of_file: int = 0
-) -> SecondFigure | None:
+def second_figure(labelled: LabelledPredictions, protocol: Protocol, of_file: int = 0) -> SecondFigure | None:
     """None where no step that counts has another right answer. `of_file`: steps that a file names."""
     scored = labelled.credits(protocol)
     counted = scored.counted
@@ -99,11 +97,11 @@ def second_figure(
     right = [truth for truth, counts in zip(labelled.truths, counted.tolist(), strict=True) if counts]
     grounded = protocol.element is not None
     before, after = (scored.success, success) if grounded else (scored.operation_f1 == 1.0, f1 == 1.0)
-    figures = {**dict.fromkeys(METRICS), "operation_f1": protocol.averaging_of_f1(right).metric(f1[counted], seed)}
+    figures = {**dict.fromkeys(METRICS), "operation_f1": protocol.averaging_of_f1(right).metric(f1[counted])}
     if grounded:
         average = protocol.averaging(right)
-        figures["element_accuracy"] = average.metric(element[counted], seed)
-        figures["step_success_rate"] = average.metric(success[counted], seed)
+        figures["element_accuracy"] = average.metric(element[counted])
+        figures["step_success_rate"] = average.metric(success[counted])
     return SecondFigure(
         n_steps=len(with_others),
         n_gained=int((np.asarray(after, dtype=bool) & ~np.asarray(before, dtype=bool) & counted).sum()),

@@ -56,22 +56,22 @@ class Averaging:
         means = self._means(padded)
         return Averages(float(means.mean()) if len(means) else 0.0, float(padded.sum() / len(padded)))
 
-    def metric(self, values: Sequence[float] | np.ndarray, seed: int) -> Metric:
+    def metric(self, values: Sequence[float] | np.ndarray) -> Metric:
         """The figure with the intervals of both its averages, clustered by task whatever the groups."""
         padded = self._with_missing(values)
         ordered = padded[self._by_task].tolist()
         ends = np.cumsum(np.bincount(self._tasks, minlength=self._n_tasks)).tolist()
         tasks = {name: ordered[begin:end] for name, begin, end in zip(self._names, [0, *ends], ends, strict=False)}
-        of_micro = aggregate.micro_interval(tasks, seed)
+        of_micro = aggregate.micro_interval(tasks)
         if np.array_equal(self._groups, self._tasks):
-            return replace(aggregate.metric(tasks, seed), micro_ci95=of_micro.ci95, micro_se=of_micro.se)
+            return replace(aggregate.metric(tasks), micro_ci95=of_micro.ci95, micro_se=of_micro.se)
         points = self.points(values)
         spread = float(self._means((padded - points.macro) ** 2).mean()) if self._n_groups else 0.0
         grouped = self._groups >= 0
         group = self._groups[grouped]
         gaps = (padded[grouped] - self._means(padded)[group]) / (self._sizes[group] * max(self._n_groups, 1))
         by_task = inference.linearised(points.macro, _sums(self._tasks[grouped], gaps, self._n_tasks))
-        of_macro = inference.interval(points.macro, by_task, spread, list(tasks.values()), seed)
+        of_macro = inference.interval(points.macro, by_task, spread, len(padded))
         return Metric(*points, **asdict(of_macro), micro_ci95=of_micro.ci95, micro_se=of_micro.se)
 
     def _means(self, padded: np.ndarray) -> np.ndarray:

@@ -124,7 +124,7 @@ def overlap(
         },
         unsolved=tuple(unsolved),
         causes=_causes(names, unsolved),
-        union=aggregate.metric(aggregate.by_task(keys, (n_solvers > 0).astype(float).tolist()), seed),
+        union=aggregate.metric(aggregate.by_task(keys, (n_solvers > 0).astype(float).tolist())),
         kappa=Kappa(float(whole[0, 1] / whole[0, 0]), None if np.isnan(kappa) else kappa, ci95),
         pairs=_pairs(names, credit, solved, task_of, seed),
     )

@@ -202,13 +202,13 @@ def compare_runs(
         data=of_different_data((member.data, member.name) for run in runs for member in (run.seeds or [run])),
         averaged_otherwise=tuple(name for name in table.names if name in otherwise),
         figures={
-            metric: {name: table.metric_of(credit, seed) for name, credit in column.items()}
+            metric: {name: table.metric_of(credit) for name, credit in column.items()}
             for metric, column in table.credits.items()
         },
         best={metric: table.best(metric) for metric in table.metrics},
         tied={metric: _tied(table, metric, seed) for metric in table.metrics},
         pairs=tuple(pair for metric in table.metrics for pair in _pairs(table, metric, detect, seed)),
-        always_click=table.metric_of(table.clicks, seed),
+        always_click=table.metric_of(table.clicks),
         over_always_click={
             name: table.gap(table.credit("operation_f1", name), table.clicks, seed) for name in table.names
         },
@@ -330,8 +330,8 @@ class _Table:
         """Each task's mean, shape (n_tasks,)."""
         return np.bincount(self.task_of, weights=credit) / np.bincount(self.task_of)
 
-    def metric_of(self, credit: np.ndarray, seed: int) -> Metric:
-        return aggregate.metric(aggregate.by_task([step.key for step in self.steps], credit.tolist()), seed)
+    def metric_of(self, credit: np.ndarray) -> Metric:
+        return aggregate.metric(aggregate.by_task([step.key for step in self.steps], credit.tolist()))
 
     def macro(self, metric: str, name: str) -> float:
         return float(self.means(self.credit(metric, name)).mean())

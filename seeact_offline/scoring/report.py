@@ -52,6 +52,7 @@ CAUSES_WITHOUT_ELEMENT = {
 """Meanings of causes for a run that asks for no element."""
 METHODS = {
     "korn-graubard": "Korn and Graubard's on the effective number of steps",
+    "wilson": "Wilson's on the number of tasks",
 }
 """Methods for intervals, in words."""
 AVERAGES = {"macro": "mean over tasks of the task's mean", "micro": "mean over steps"}
@@ -312,7 +313,9 @@ def _figures(run: ReportInput) -> Table:
         quoted = results.quoted("element_accuracy", figure)["average"]
         rows.append((f"{METRICS['element_accuracy']}, {rule}", *_cells(figure), quoted))
     note = f"Percent. Macro: {AVERAGES['macro']}. Micro: {AVERAGES['micro']}."
-    note += averaging(results.protocol) + _intervals(results, named)
+    # one task says nothing of how tasks vary
+    is_known = results.n_tasks > 1
+    note += f"{averaging(results.protocol)} Intervals: {METHODS['korn-graubard'] if is_known else 'everything, for one task'}."
     if results.left_out:
         left_out = counted(results.left_out, "step: it is", "steps: they are")
         note += f" The protocol leaves out {left_out} in no figure."
@@ -367,18 +370,6 @@ def averaging(name: str) -> str:
     rules = [(title, getattr(protocol, field), getattr(default, field)) for field, title in AVERAGED.items()]
     texts = [(title, sentence(rule)) for title, rule, other in rules if rule is not other]
     return "".join(f" {title}: {words[:1].lower()}{words[1:]}." for title, words in texts)
-
-
-def _intervals(results: Results, named: Sequence[tuple[str, str]]) -> str:
-    """The methods of the intervals."""
-    if results.n_tasks < 2:
-        return " One task says nothing of how tasks vary, so the interval is everything."
-    methods: dict[str, list[str]] = {}
-    for name, title in named:
-        if (figure := results.figure(name)) is not None:
-            methods.setdefault(figure.method, []).append(title)
-    kinds = [f"{METHODS.get(method, method)} ({', '.join(titles)})" for method, titles in methods.items()]
-    return f" Intervals: {'; '.join(kinds)}."
 
 
 def _cells(value: Metric | None) -> tuple[str, str, str, str]:

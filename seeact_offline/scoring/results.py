@@ -277,7 +277,7 @@ def assemble(run: ScoringInput, protocol: Protocol) -> ScoringOutput:
     >>> results.step_success_rate.micro, results.waterfall
     (0.5, {'wrong_element': {'steps': 1, 'macro': 0.5, 'micro': 0.5}})
     """
-    scores, summary = summarise(run.labelled, protocol, run.settings["top_k"] or 0, run.seed)
+    scores, summary = summarise(run.labelled, protocol, run.settings["top_k"] or 0)
     by_person: dict[str, int] | None = None
     if run.causes is not None:
         from seeact_offline.scoring.human_causes import relabelled
@@ -367,7 +367,7 @@ def _second_readings(run: ScoringInput, scores: Sequence[StepScore], protocol: P
     # only web agents see an observation, and only they note by which rule an element is right
     has_rules = settings.get("observation") is not None
     return {
-        "also_right": second_figure(run.labelled, protocol, run.seed, len(run.also_right)),
+        "also_right": second_figure(run.labelled, protocol, len(run.also_right)),
         "merge_spread": merge_spread(run.labelled, protocol, settings["merge"]),
         "annotation_errors": (
             None if settings.get("marks") is None else annotation_errors(run.predictions, truths, run.oracle)
@@ -382,7 +382,7 @@ def _second_readings(run: ScoringInput, scores: Sequence[StepScore], protocol: P
 def _part(run: ScoringInput, protocol: Protocol, is_in_it: Sequence[bool]) -> PartFigures:
     """The figures of some of the steps."""
     some = LabelledPredictions([*compress(run.predictions, is_in_it)], [*compress(run.truths, is_in_it)])
-    _, summary = summarise(some, protocol, run.settings["top_k"] or 0, run.seed)
+    _, summary = summarise(some, protocol, run.settings["top_k"] or 0)
     return PartFigures(**_averages(summary, protocol))
 
 
@@ -393,7 +393,7 @@ def element_by_rule(run: ScoringInput, scores: Sequence[StepScore], protocol: Pr
     average = protocol.averaging([run.truths[i] for i in kept])
     notes = [run.predictions[i].notes for i in kept]
     hits = {rule: [float(of_step.get(note, 0)) for of_step in notes] for rule, note in ELEMENT_RULES.items()}
-    return figure_entries({rule: average.metric(values, run.seed) for rule, values in hits.items()}, protocol)
+    return figure_entries({rule: average.metric(values) for rule, values in hits.items()}, protocol)
 
 
 def unanswered(predictions: Sequence[Prediction]) -> dict[str, Any] | None:
@@ -434,7 +434,7 @@ def shuffle_spread(
     """
     if not orders:
         return None
-    summaries = [summarise(LabelledPredictions(repeat, truths), protocol, top_k=0, seed=0)[1] for repeat in orders]
+    summaries = [summarise(LabelledPredictions(repeat, truths), protocol, top_k=0)[1] for repeat in orders]
     spread: dict[str, Any] = {"n_orders": len(summaries)}
     for name in METRICS:
         figures = [getattr(summary, name) for summary in summaries]

@@ -116,8 +116,7 @@ class RunScores:
     def figure_of(self, steps: Sequence[StepRow], values: Sequence[float], metric: str) -> Figure | None:
         """The average of these values of steps, as the protocol, which is one of this package, averages the metric."""
         average = self.protocol.averaging_of_f1 if metric == "operation_f1" else self.protocol.averaging
-        seed = self.settings.get("seed", 0)
-        return self._quoted(metric, average([step.truth for step in steps]).metric(values, seed))
+        return self._quoted(metric, average([step.truth for step in steps]).metric(values))
 
     def _quoted(self, metric: str, averages: Metric | None) -> Figure | None:
         if averages is None:
@@ -270,7 +269,7 @@ def _tasks_done(runs: Sequence[RunScores], allowed: int) -> Metric | None:
             return None
         for task, failures in run.failing_steps.items():
             done[f"{run.results.split} {task}"].append(float(failures <= allowed))
-    return aggregate.metric(done, runs[0].settings.get("seed", 0))
+    return aggregate.metric(done)
 
 
 def _share_done(runs: Sequence[RunScores], name: str, n_tasks: int) -> Figure | None:
@@ -341,7 +340,7 @@ def _figure_beside(run: RunScores, name: str) -> ResultsFigure | None:
     if name in RECALL_AT:
         average = run.protocol.averaging([step.truth for step in run.counted])
         values = [_step_value(step, name) for step in run.counted]
-        return ResultsFigure(**asdict(average.metric(values, run.settings.get("seed", 0))))
+        return ResultsFigure(**asdict(average.metric(values)))
     return run.results.ceiling if name == "ceiling" else run.results.element_by_rule.get(name)
 
 

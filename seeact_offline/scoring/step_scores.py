@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -69,9 +68,7 @@ def _step_score(
     )
 
 
-def summarise(
-    labelled: LabelledPredictions, protocol: Protocol, top_k: int | None, seed: int
-) -> tuple[list[StepScore], Summary]:
+def summarise(labelled: LabelledPredictions, protocol: Protocol, top_k: int | None) -> tuple[list[StepScore], Summary]:
     """Scores all steps, given in data set order, and sums up those that the protocol does not leave out.
 
     What was asked and what failed (`usage`, `failures`, `notes`) is counted over all steps; so are the outcomes in
@@ -81,11 +78,11 @@ def summarise(
     counted = [score for score in scores if score.outcome != LEFT_OUT]
     right = [truth for score, truth in zip(scores, labelled.truths, strict=True) if score.outcome != LEFT_OUT]
     averaging = protocol.averaging(right)
-    average = partial(averaging.metric, seed=seed)
+    average = averaging.metric
     summary = aggregate.summarise(counted, labelled.predictions, top_k, average, averaging.missing)
     if protocol.groups_of_f1 is not protocol.groups or protocol.entries_of_f1 is not one_entry:
         values = [score.operation_f1 or 0.0 for score in counted]
-        summary = replace(summary, operation_f1=protocol.averaging_of_f1(right).metric(values, seed))
+        summary = replace(summary, operation_f1=protocol.averaging_of_f1(right).metric(values))
     return scores, replace(summary, waterfall=Counter(score.outcome for score in scores))
 
 

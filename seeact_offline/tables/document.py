@@ -242,6 +242,5 @@ def averages_in_words(quotes: Sequence[tuple[str, str]], protocols: Sequence[str
 
 def interval_of(figures: Sequence[Figure]) -> str:
     """The methods by which the intervals of these figures were made, in words."""
-    words = {"wilson": "Wilson's on the number of tasks", **METHODS}
     methods = dict.fromkeys(figure.method for figure in figures if figure.ci95 is not None)
-    return ", or ".join(words.get(method, method) for method in methods) or "none"
+    return ", or ".join(METHODS.get(method, method) for method in methods) or "none"

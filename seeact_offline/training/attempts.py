@@ -231,7 +231,7 @@ def write_control(path: Path, gold: Path, n_items: int, seed: str) -> DialogueCo
 # --- figures ---
 
 
-def exploration_figures(exploration: Exploration, n_items: int, seed: int) -> dict[str, Any]:
+def exploration_figures(exploration: Exploration, n_items: int) -> dict[str, Any]:
     """Figures of a cycle's attempts. `n_items`: actions of the accepted attempts.
 
     `s_at`: tasks with an accepted attempt within k, over all tasks. `pass_at`: steps that some attempt within k has
@@ -241,9 +241,9 @@ def exploration_figures(exploration: Exploration, n_items: int, seed: int) -> di
     s_at, pass_at = [], []
     for k in range(1, exploration.most + 1):
         solved, right = exploration.solved_within(k), exploration.right_within(k)
-        s_at.append({"k": k, "tasks": len(solved), **_share({task: [float(task in solved)] for task in tasks}, seed)})
+        s_at.append({"k": k, "tasks": len(solved), **_share({task: [float(task in solved)] for task in tasks})})
         steps = {task: [float(row.key in right) for row in rows] for task, rows in tasks.items()}
-        pass_at.append({"k": k, "steps": len(right), **_share(steps, seed)})
+        pass_at.append({"k": k, "steps": len(right), **_share(steps)})
     completed = exploration.first.completed
     return {
         "n_tasks": len(tasks),
@@ -263,15 +263,15 @@ def exploration_figures(exploration: Exploration, n_items: int, seed: int) -> di
         "pass_at": pass_at,
         "completed_at_1": {
             "tasks": len(completed),
-            **_share({task: [float(task in completed)] for task in tasks}, seed),
+            **_share({task: [float(task in completed)] for task in tasks}),
         },
     }
 
 
-def _share(values: Mapping[str, Sequence[float]], seed: int) -> dict[str, Any]:
+def _share(values: Mapping[str, Sequence[float]]) -> dict[str, Any]:
     """The mean over steps (over tasks where each has one value), its interval clustered by task."""
-    metric = aggregate.metric(values, seed)
-    return {"value": metric.micro, "ci95": list(aggregate.micro_interval(values, seed).ci95)}
+    metric = aggregate.metric(values)
+    return {"value": metric.micro, "ci95": list(aggregate.micro_interval(values).ci95)}
 
 
 def split_figures(run: Run) -> dict[str, Any]:

@@ -351,7 +351,7 @@ class _Improving:
             write_control(other, gold.path, n_items, f"{self.config.recipe.seed}\n{number}")
             model = self._trained(model, [imitation.path, accepted.path], cycle / "model")
             control = self._trained(control, [other], cycle / "control")
-            figures = exploration_figures(explored, accepted.counts.items, self.config.recipe.seed)
+            figures = exploration_figures(explored, accepted.counts.items)
             cycles.append(
                 {"cycle": number, "exploration": figures, **self._tested(number, model, {"control": control})}
             )

@@ -263,7 +263,7 @@ class _Comparison:
             kappa=self._kappa(pairs),
             success_rate_sd=_sd([[pair.said for pair in some] for some in by_repeat]),
             agreement_sd=_sd([[pair.said == pair.label for pair in some] for some in by_repeat]),
-            flips=share_of(flips, self.seed),
+            flips=share_of(flips),
             n_flipped=sum(len(set(repeated)) > 1 for repeated in spread.values()),
             repeats_kappa=_fleiss(whole, self._task, self.seed) if len(repeats) > 1 else None,
             cost_per_verdict=cost_per_verdict(calls),
@@ -275,7 +275,7 @@ class _Comparison:
         return self.tasks.get(trajectory, f"trajectory {trajectory}")
 
     def _share(self, pairs: Sequence[LabelledVerdict], is_counted: Callable[[LabelledVerdict], bool]) -> Figure | None:
-        return share_of([(pair.task, float(is_counted(pair))) for pair in pairs], self.seed)
+        return share_of([(pair.task, float(is_counted(pair))) for pair in pairs])
 
     def _kappa(self, pairs: Sequence[LabelledVerdict]) -> Figure | None:
         """Cohen's kappa, of columns as `kappa_of_sums` has them: the verdicts, those that agree, none of their own,
@@ -297,7 +297,7 @@ class _Comparison:
 # --- figures ---
 
 
-def success_of(judgements: Sequence[Judgement], seed: int = 0) -> tuple[Figure | None, float | None]:
+def success_of(judgements: Sequence[Judgement]) -> tuple[Figure | None, float | None]:
     """A judge's rate of success over its verdicts, and the standard deviation over its repeats, None for one."""
     verdicts = [verdict for verdict in judgements if verdict.verdict is not None]
     repeats = [
@@ -305,8 +305,7 @@ def success_of(judgements: Sequence[Judgement], seed: int = 0) -> tuple[Figure |
         for number in {verdict.repeat for verdict in verdicts}
     ]
     return share_of(
-        [(verdict.task or f"trajectory {verdict.trajectory}", float(bool(verdict.verdict))) for verdict in verdicts],
-        seed,
+        [(verdict.task or f"trajectory {verdict.trajectory}", float(bool(verdict.verdict))) for verdict in verdicts]
     ), _sd(repeats)
 
 
@@ -317,7 +316,7 @@ def cost_per_verdict(judgements: Iterable[Judgement]) -> float | None:
     return fmean(prices) if prices and len(prices) == len(costs) else None
 
 
-def share_of(values: Sequence[tuple[str, float]], seed: int) -> Figure | None:
+def share_of(values: Sequence[tuple[str, float]]) -> Figure | None:
     """The mean of values of 0 and 1, each with its task; None for no values."""
     if not values:
         return None
@@ -536,9 +535,7 @@ def judge_panel(
         return rank_agents(pairs, of, named, seed).tau if named else None
 
     def success(some: Mapping[str, bool]) -> Figure | None:
-        return share_of(
-            [(task, float(some[trajectory])) for task, trajectory in zip(task_names, shared, strict=True)], seed
-        )
+        return share_of([(task, float(some[trajectory])) for task, trajectory in zip(task_names, shared, strict=True)])
 
     last = len(judges)
     rows = [

@@ -47,7 +47,7 @@ def figures(found: ImportedAnswers, **rules: Any) -> Any:
     truths = found.truths or ()
     predictions = [found.answers[str(truth.key)](truth) for truth in truths]
     protocol = replace(find_protocol("uground", grounded=found.is_grounded), **rules)
-    return summarise(LabelledPredictions(predictions, truths), protocol, top_k=0, seed=0)[1]
+    return summarise(LabelledPredictions(predictions, truths), protocol, top_k=0)[1]
 
 
 def only(

@@ -54,7 +54,7 @@ def test_the_best_of_the_right_answers_counts(
 ) -> None:
     # another step, so that one has another answer in each case
     answers = LabelledPredictions([answer, said(1, "1")], [truth(0, *others), truth(1, OtherAnswer(("9",)))])
-    found = second_figure(answers, SEEACT, 0)
+    found = second_figure(answers, SEEACT)
     figures = (found.element_accuracy, found.operation_f1, found.step_success_rate)
     assert tuple(2 * figure.macro - 1 for figure in figures) == earned
     assert found.n_steps == 1 + bool(others)
@@ -67,11 +67,11 @@ def test_a_place_is_right_in_the_box_of_another_element() -> None:
     right = replace(truth(0, others), boxes=(Box(0, 0, 10, 10),))
     protocol = find_protocol("uground", grounded=True)
     answers = LabelledPredictions([said(0, None, point=(110.0, 105.0))], [right])
-    assert second_figure(answers, protocol, 0).element_accuracy.macro == 1.0
+    assert second_figure(answers, protocol).element_accuracy.macro == 1.0
 
 
 def test_steps_without_other_answers_have_no_second_figure() -> None:
-    assert second_figure(LabelledPredictions([said(0, "2")], [truth(0)]), SEEACT, 0) is None
+    assert second_figure(LabelledPredictions([said(0, "2")], [truth(0)]), SEEACT) is None
 
 
 # --- the file ---

@@ -152,7 +152,7 @@ def test_the_figures_are_those_of_the_results(steps: list[tuple[Prediction, Trut
     predictions, truths = [p for p, _ in steps], [t for _, t in steps]
     found = delta(predictions, truths, ALL)["protocols"]
     for protocol in ALL:
-        summary = summarise(LabelledPredictions(predictions, truths), protocol, 50, 0)[1]
+        summary = summarise(LabelledPredictions(predictions, truths), protocol, 50)[1]
         for metric, figure in found[protocol.name]["figures"].items():
             average = getattr(summary, metric)
             assert (figure["macro"], figure["micro"]) == pytest.approx((average.macro, average.micro), abs=1e-12)

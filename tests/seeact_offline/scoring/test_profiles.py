@@ -346,7 +346,7 @@ def test_padding_is_a_rule_that_can_be_left_away() -> None:
     predictions, truths = zip(*ROWS, strict=True)
     unpadded = replace(UGROUND, length=rows_of_the_task)
     found = [
-        summarise(LabelledPredictions(predictions, truths), one, 50, 0)[1].operation_f1.macro
+        summarise(LabelledPredictions(predictions, truths), one, 50)[1].operation_f1.macro
         for one in (UGROUND, unpadded)
     ]
     assert found == pytest.approx([1 / 4, 1 / 3])
@@ -363,7 +363,7 @@ def test_a_task_with_more_rows_than_actions_is_not_padded() -> None:
 
 def test_steps_left_out_are_in_no_figure_and_counted() -> None:
     truths = [right(), right(**NO_POSITIVE), right(boxes=())]
-    scores, summary = summarise(LabelledPredictions([said("7"), said(), said()], truths), PROTOCOLS["seeclick"], 50, 0)
+    scores, summary = summarise(LabelledPredictions([said("7"), said(), said()], truths), PROTOCOLS["seeclick"], 50)
     assert [score.outcome for score in scores] == ["wrong_element", "left_out", "left_out"]
     assert dict(summary.waterfall) == {"wrong_element": 1, "left_out": 2}
     assert (summary.n_steps, summary.operation_f1.micro, summary.element_accuracy.micro) == (1, 1.0, 0.0)
@@ -372,28 +372,28 @@ def test_steps_left_out_are_in_no_figure_and_counted() -> None:
 def test_the_interval_of_an_average_over_operations_holds_it_and_comes_from_tasks() -> None:
     truths = [right("TYPE" if i % 3 else "CLICK", "New York" if i % 3 else "", task=f"t{i // 5}") for i in range(60)]
     predictions = [said(op="TYPE" if i % 7 else "CLICK", value="New York" if i % 7 else "") for i in range(60)]
-    metric = summarise(LabelledPredictions(predictions, truths), PROTOCOLS["seeclick"], 50, 0)[1].operation_f1
+    metric = summarise(LabelledPredictions(predictions, truths), PROTOCOLS["seeclick"], 50)[1].operation_f1
     assert metric.ci95[0] < metric.macro < metric.ci95[1]
-    assert metric == summarise(LabelledPredictions(predictions, truths), PROTOCOLS["seeclick"], 50, 0)[1].operation_f1
+    assert metric == summarise(LabelledPredictions(predictions, truths), PROTOCOLS["seeclick"], 50)[1].operation_f1
 
 
 def test_of_showui_macro_and_micro_are_one() -> None:
     predictions, truths = zip(*ROWS, strict=True)
-    figure = summarise(LabelledPredictions(predictions, truths), PROTOCOLS["showui"], 50, 0)[1].step_success_rate
+    figure = summarise(LabelledPredictions(predictions, truths), PROTOCOLS["showui"], 50)[1].step_success_rate
     assert (figure.macro, figure.micro) == (1 / 2, 1 / 2)
     assert figure.ci95 == figure.micro_ci95
 
 
 def test_a_bad_page_ends_its_task_in_the_tasks_own_order() -> None:
     pages = [right(index=2), right(index=0), right(index=1, picture_size=None), right(task="u", index=0)]
-    scores, summary = summarise(LabelledPredictions([said()] * 4, pages), PROTOCOLS["screensuite"], 50, 0)
+    scores, summary = summarise(LabelledPredictions([said()] * 4, pages), PROTOCOLS["screensuite"], 50)
     assert [score.outcome for score in scores] == ["left_out", "success", "left_out", "success"]
     assert (summary.n_steps, summary.n_tasks) == (2, 2)
 
 
 def test_a_step_without_an_element_does_not_end_its_task() -> None:
     pages = [right(index=0, **NO_POSITIVE), right(index=1, boxes=()), right(index=2)]
-    scores = summarise(LabelledPredictions([said()] * 3, pages), PROTOCOLS["screensuite"], 50, 0)[0]
+    scores = summarise(LabelledPredictions([said()] * 3, pages), PROTOCOLS["screensuite"], 50)[0]
     assert [score.outcome for score in scores] == ["left_out", "left_out", "success"]
 
 
@@ -494,6 +494,6 @@ def test_a_profile_equals_the_slow_one(name: str) -> None:
             assert_same(earned(name, prediction, truth), LEFT_OUT if slow is None else tuple(map(float, slow)))
         slow_figures = [float(figure) for figure in reference.headlines(name, predictions, truths)]
         assert headlines(name, predictions, truths) == pytest.approx(slow_figures, abs=1e-12), seed
-        done = summarise(LabelledPredictions(predictions, truths), PROTOCOLS[name], 50, 0)[1].task_success_rate
+        done = summarise(LabelledPredictions(predictions, truths), PROTOCOLS[name], 50)[1].task_success_rate
         slow_done = [float(reference.offline(name, predictions, truths, allowed)) for allowed in (0, 1)]
         assert list(done.values()) == pytest.approx(slow_done, abs=1e-12), seed
