@@ -49,7 +49,8 @@ class PairedDifference:
     """The smallest difference that this many tasks find with power 80 % at 5 %; None where fewer than FEWEST_TASKS
     differ."""
     tasks_needed: int | None
-    """Tasks that would find `Comparison.detect` points with that power; None where nothing varies."""
+    """Tasks that would find `Comparison.detect` points with that power; None where fewer than FEWEST_TASKS differ, or
+    all by the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,30 +274,43 @@ def different_data(comparison: Comparison) -> list[str]:
 
 def _differences(comparison: Comparison) -> Table:
     several = len(comparison.runs) > 2
+    shows_power = any(pair.detectable is not None for pair in comparison.pairs)
     rows = [
         (
             METRICS[pair.metric],
             f"{pair.second} - {pair.first}",
             *gap_cells(pair.gap),
             *([f"{pair.p_holm:.4f}"] if several else []),
-            percent(pair.detectable),
-            "-" if pair.tasks_needed is None else f"about {pair.tasks_needed}",
+            *(
+                [percent(pair.detectable), "-" if pair.tasks_needed is None else f"about {pair.tasks_needed}"]
+                if shows_power
+                else []
+            ),
         )
         for pair in comparison.pairs
     ]
     header = ("metric", "difference", "points", "95 % interval", "p", *(["p, Holm"] if several else []))
-    needed = f"tasks for {comparison.detect:g} points"
+    power = ("detectable", f"tasks for {comparison.detect:g} points") if shows_power else ()
     note = (
         "Of the macro averages, the other run minus the baseline, paired by step, clustered by task. p: how often the"
-        " tasks' differences average as far from 0 with other signs, of all patterns of signs up to"
-        f" {EXACT_UP_TO} tasks, of {RESAMPLES:,} random ones beyond. Interval: the differences that the same test does"
-        " not reject at 5 %. Detectable: the smallest difference that these tasks find in four of five such comparisons"
-        f" (5 %, two-sided); not known where fewer than {FEWEST_TASKS} tasks differ."
+        " tasks' differences average as far from 0 with other signs, of"
+        + (
+            " all patterns of signs."
+            if comparison.n_tasks <= EXACT_UP_TO
+            else f" {RESAMPLES:,} random patterns of signs."
+        )
     )
+    if comparison.n_tasks >= FEWEST_TASKS:
+        note += " Interval: the differences that the same test does not reject at 5 %."
+    if shows_power:
+        note += (
+            " Detectable: the smallest difference that these tasks find in four of five such comparisons (5 %,"
+            f" two-sided); not known where fewer than {FEWEST_TASKS} tasks differ."
+        )
     if several:
         note += f" Holm: p adjusted for {len(comparison.runs) - 1} comparisons under each metric."
     title = f"Differences: other run minus {comparison.runs[0]}"
-    return Table(title=title, header=(*header, "detectable", needed), rows=rows, notes=[note], n_labels=2)
+    return Table(title=title, header=(*header, *power), rows=rows, notes=[note], n_labels=2)
 
 
 def _ties(comparison: Comparison) -> Table:

@@ -375,6 +375,7 @@ def _paired(table: _Table, metric: str, name: str, gap: Gap, p_holm: float, dete
     tasks = table.means(steps)
     sd = float(np.std(tasks, ddof=1)) if len(tasks) > 1 else 0.0
     n_differ = int((np.abs(tasks) > inference.SAME).sum())
+    shows_spread = n_differ >= inference.FEWEST_TASKS
     return PairedDifference(
         metric=metric,
         first=base,
@@ -385,8 +386,8 @@ def _paired(table: _Table, metric: str, name: str, gap: Gap, p_holm: float, dete
         second_better=int((steps > inference.SAME).sum()),
         same=int((np.abs(steps) <= inference.SAME).sum()),
         n_tasks_that_differ=n_differ,
-        detectable=inference.detectable(sd, len(tasks)) if n_differ >= inference.FEWEST_TASKS else None,
-        tasks_needed=inference.tasks_to_detect(sd, detect / 100) if sd > inference.SAME else None,
+        detectable=inference.detectable(sd, len(tasks)) if shows_spread else None,
+        tasks_needed=inference.tasks_to_detect(sd, detect / 100) if shows_spread and sd > inference.SAME else None,
     )
 
 
