@@ -367,7 +367,7 @@ def _noise(comparison: Comparison) -> Table | None:
         " moves all tasks alike. The rest: tasks answer to the seed in their own ways. Seeds: how many each of two"
         f" methods needs on these {comparison.n_tasks} tasks, so that a difference of {comparison.detect:g} points is"
         " found in four of five comparisons (5 %, two-sided), if both vary as these runs do and part alike at every"
-        " task; as they never do, it is a lower bound."
+        f" task; as they never do, it is a lower bound.{_CUT}"
     )
     header = ("metric", "repeats", *_SOURCES, f"seeds for {comparison.detect:g} points")
     return Table(title="Order and noise: the variance of a figure", header=header, rows=rows, notes=[note], n_labels=2)
@@ -385,6 +385,7 @@ def _difference_noise(comparison: Comparison) -> Table | None:
         f"Of the difference of macro averages as it stands. Tasks, seeds: how many would find {comparison.detect:g}"
         " points in four of five comparisons (5 %, two-sided), tasks with the seeds that there are, seeds of each group"
         " on as many tasks as there are. None: no number does, since what the other adds is too much alone."
+        f"{_CUT}"
     )
     needed = [f"{what} for {comparison.detect:g} points" for what in ("tasks", "seeds")]
     return Table(
@@ -394,13 +395,19 @@ def _difference_noise(comparison: Comparison) -> Table | None:
 
 
 _OPTIONAL = ("data", "overlap", "noise", "difference_noise")
+_CUT = (
+    " A part that comes out below 0 stands as 0, so on average parts are too high. sd: interval of that between seeds,"
+    " in points."
+)
 _SOURCES = ("standard deviation", "between tasks, %", "between seeds, %", "rest, %")
 
 
 def _shares(noise: FigureNoise | DifferenceNoise) -> list[str]:
     """The standard deviation in points, and the sources' shares of the variance."""
     parts = [noise.tasks, noise.seeds, noise.rest]
-    return [percent(math.sqrt(sum(parts))), *(percent(part / sum(parts) if sum(parts) else None) for part in parts)]
+    of_all = [percent(part / sum(parts) if sum(parts) else None) for part in parts]
+    of_all[1] += f" (sd {' to '.join(percent(math.sqrt(bound)) for bound in noise.seeds_ci95)})"
+    return [percent(math.sqrt(sum(parts))), *of_all]
 
 
 def _needed(number: int | None) -> str:

@@ -13,7 +13,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from seeact_offline.scoring.inference import LEVEL, POWER, SAME
+from seeact_offline.scoring.inference import LEVEL, POWER, SAME, beta_quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,8 @@ class Parts:
     tasks: float
     seeds: float
     rest: float
+    seeds_ci95: tuple[float, float] = (0.0, math.inf)
+    """Interval of the part of the seeds."""
 
     def of_mean(self, n_tasks: int, n_seeds: int) -> float:
         """The variance of the mean over tasks and seeds."""
@@ -40,6 +42,8 @@ class FigureNoise:
     """Variance of the figure of one run by the tasks that were drawn."""
     seeds: float
     """By the seed, which moves all tasks alike."""
+    seeds_ci95: tuple[float, float]
+    """Interval of that part."""
     rest: float
     """By tasks that answer to the seed in their own ways."""
     seeds_needed: int
@@ -57,6 +61,8 @@ class DifferenceNoise:
     tasks: float
     """Variance of the difference by the tasks that were drawn."""
     seeds: float
+    seeds_ci95: tuple[float, float]
+    """Interval of the part of the seeds."""
     rest: float
     tasks_needed: int | None
     """Tasks that would show `Comparison.detect` points with the seeds that there are; None where no number does."""
@@ -65,15 +71,31 @@ class DifferenceNoise:
 
 
 def parts_of(means: np.ndarray) -> Parts:
-    """`means`: shape (n_tasks, n_seeds), each task's mean under each seed; two or more of both. Each variance is at
-    least 0."""
+    """`means`: shape (n_tasks, n_seeds), each task's mean under each seed; two or more of both. A variance that
+    comes out below 0 is taken as 0, so on average they are too high.
+
+    The interval is exact for the ratio of the seeds' part to the rest where both are normal (Searle, Casella and
+    McCulloch, section 3.6).
+    """
     n_tasks, n_seeds = means.shape
     by_task, by_seed, grand = means.mean(axis=1), means.mean(axis=0), means.mean()
     rest = means - by_task[:, None] - by_seed[None] + grand
     of_rest = float((rest**2).sum() / ((n_tasks - 1) * (n_seeds - 1)))
     of_tasks = float(n_seeds * ((by_task - grand) ** 2).sum() / (n_tasks - 1))
     of_seeds = float(n_tasks * ((by_seed - grand) ** 2).sum() / (n_seeds - 1))
-    return Parts(max(0.0, (of_tasks - of_rest) / n_seeds), max(0.0, (of_seeds - of_rest) / n_tasks), of_rest)
+    df = n_seeds - 1, (n_tasks - 1) * (n_seeds - 1)
+    bounds = [of_seeds / f_quantile(p, *df) for p in ((1 + LEVEL) / 2, (1 - LEVEL) / 2)]
+    tasks, seeds, low, high = (
+        max(0.0, (square - of_rest) / n)
+        for square, n in ((of_tasks, n_seeds), *((square, n_tasks) for square in (of_seeds, *bounds)))
+    )
+    return Parts(tasks, seeds, of_rest, (low, high))
+
+
+def f_quantile(p: float, df: int, df_below: int) -> float:
+    """The x at which the F distribution reaches p, from that of the beta distribution."""
+    x = beta_quantile(p, df / 2, df_below / 2)
+    return df_below * x / (df * (1 - x))
 
 
 def figure_noise(metric: str, runs: tuple[str, ...], means: np.ndarray, difference: float) -> FigureNoise:
@@ -82,7 +104,7 @@ def figure_noise(metric: str, runs: tuple[str, ...], means: np.ndarray, differen
     of_two = Parts(0.0, 2 * parts.seeds, 2 * parts.rest)
     # without a part of the tasks there is always a number
     needed = seeds_needed(of_two, n_tasks, difference) or 1
-    return FigureNoise(metric, runs, parts.tasks / n_tasks, parts.seeds, parts.rest / n_tasks, needed)
+    return FigureNoise(metric, runs, parts.tasks / n_tasks, parts.seeds, parts.seeds_ci95, parts.rest / n_tasks, needed)
 
 
 def difference_noise(
@@ -96,10 +118,13 @@ def difference_noise(
     rest = first_parts.rest / n_ours + second_parts.rest / n_theirs
     tasks = max(0.0, float(gaps.var(ddof=1)) - rest)
     seeds = first_parts.seeds / n_ours + second_parts.seeds / n_theirs
+    sides = (first_parts, n_ours), (second_parts, n_theirs)
+    # each bound is as far from the sum as the sides' own bounds together, at right angles
+    low, high = (math.hypot(*((part.seeds_ci95[end] - part.seeds) / n for part, n in sides)) for end in (0, 1))
     now = Parts(tasks, seeds, rest)
     of_one_seed = Parts(tasks, first_parts.seeds + second_parts.seeds, first_parts.rest + second_parts.rest)
     return DifferenceNoise(
-        metric, first, second, tasks / n_tasks, seeds, rest / n_tasks,
+        metric, first, second, tasks / n_tasks, seeds, (max(0.0, seeds - low), seeds + high), rest / n_tasks,
         tasks_needed=tasks_needed(now, difference), seeds_needed=seeds_needed(of_one_seed, n_tasks, difference),
     )  # fmt: skip
 
