@@ -1,7 +1,7 @@
 """Compare ways of marking, or a web agent's observations, over the same steps; leaves a table and a run for
 each row in --out.
 
-python scripts/ablate.py --over observation --split cross_website --model builtin/oracle
+python scripts/ablate.py --over markup --split cross_task --model builtin/oracle
 """
 
 import sys

@@ -1,6 +1,6 @@
 """Compare finished runs, paired by step and clustered by task.
 
-python scripts/compare.py runs/A runs/B
+python scripts/compare.py runs/a runs/b
 """
 
 import sys

@@ -1,8 +1,6 @@
 r"""Fine-tune a baseline of the paper by the published recipe; without a GPU, the small one, or tiny ones.
 
 python scripts/finetune.py --small --out runs/flan-t5-small
-torchrun --nproc-per-node 8 scripts/finetune.py --dataset osunlp/Multimodal-Mind2Web \
-    --base google/flan-t5-xl --out runs/flan-t5-xl
 """
 
 import sys

@@ -1,7 +1,6 @@
 r"""Improve an agent from its own attempts, offline: recorded train tasks, teacher-forced steps.
 
-python scripts/improve.py --model hf/Qwen/Qwen2.5-VL-3B-Instruct \
-    --dataset osunlp/Multimodal-Mind2Web --out runs/improved
+python scripts/improve.py --model hf/Qwen/Qwen2.5-VL-3B-Instruct --dataset DIR --out runs/improved
 """
 
 import sys

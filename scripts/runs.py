@@ -1,6 +1,6 @@
 """List the runs of a folder by status, date, model and figures.
 
-python scripts/runs.py
+python scripts/runs.py runs
 """
 
 import sys

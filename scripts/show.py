@@ -1,6 +1,6 @@
 """Show exactly what the model would be sent for one step.
 
-python scripts/show.py --dataset DIR --split cross_domain --json
+python scripts/show.py --split cross_website --step 2
 """
 
 import sys

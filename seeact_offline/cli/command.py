@@ -21,51 +21,123 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from seeact_offline import __version__
-from seeact_offline.cli.output import Downloads, fail, lasting_output, note, say
+from seeact_offline.cli.output import Downloads, fail, lasting_output, note, say, silence
 from seeact_offline.cli.parser import Parser
 from seeact_offline.files import hub
 from seeact_offline.files.extras import missing_package
 from seeact_offline.records import InputError, SeeActError
 
-PURPOSES = {
-    "eval": "evaluate a model on the steps of a split",
-    "rank": "score the candidates of a split with a ranker, into a score file",
-    "train-ranker": "train a ranker on the steps of a split",
-    "finetune": "fine-tune a baseline of the paper on the train split",
-    "improve": "improve an agent from its own attempts, offline: recorded train tasks, teacher-forced steps",
-    "show": "print exactly what the model would be sent for one step",
-    "score": "score the finished predictions of a run again",
-    "which-agent": "name the agent whose language and frame fit a file of replies",
-    "compare": "compare finished runs, paired by step and clustered by task",
-    "judge": "ask a model whether trajectories have done their tasks",
-    "agreement": "compare verdicts of judges with labels, with intervals over tasks",
-    "browse": "let an agent act in headless Chromium, and judge it by the page's state",
-    "reward": "score finished tasks by programs over answers, addresses and stored pages",
-    "runs": "list the runs of a folder by status, date, model and figures",
-    "view": "browse finished runs, or ground steps by hand",
-    "cache": "list, prune or clear stored replies",
-    "ablate": "compare ways of marking, or the observations of a web agent, over the same steps",
-    "ablate-markup": "compare ways of marking elements on the picture, as in the paper's Table 5",
-    "tables": "draw the paper's tables and figures from finished runs, or check a drawn one",
-    "stats": "count tasks, pages, elements and tokens, as in the paper's Table 1",
-    "lint-data": "find faults in a data set",
-    "record": "run a task script in headless Chromium and write its steps as a data set",
-    "convert-raw-dump": "convert Mind2Web's raw dump and task files to the hub's layout",
-    "import-prompts": "build a prompt pack from a checkout of the authors' repository",
+USES = {
+    "eval": (
+        "evaluate a model on the steps of a split",
+        "--split cross_website --grounding choice",
+    ),
+    "rank": (
+        "score the candidates of a split with a ranker, into a score file",
+        "--dataset DIR --split cross_domain --out scores.parquet",
+    ),
+    "train-ranker": (
+        "train a ranker on the steps of a split",
+        "--dataset sample --split train --small --out runs/ranker",
+    ),
+    "finetune": (
+        "fine-tune a baseline of the paper on the train split",
+        "--small --out runs/flan-t5-small",
+    ),
+    "improve": (
+        "improve an agent from its own attempts, offline: recorded train tasks, teacher-forced steps",
+        "--model hf/Qwen/Qwen2.5-VL-3B-Instruct --dataset DIR --out runs/improved",
+    ),
+    "show": (
+        "print exactly what the model would be sent for one step",
+        "--split cross_website --step 2",
+    ),
+    "score": (
+        "score the finished predictions of a run again",
+        "runs/NAME --protocol seeact,mindact",
+    ),
+    "which-agent": (
+        "name the agent whose language and frame fit a file of replies",
+        "replies.jsonl --dataset DIR --split cross_website",
+    ),
+    "compare": (
+        "compare finished runs, paired by step and clustered by task",
+        "runs/a runs/b",
+    ),
+    "judge": (
+        "ask a model whether trajectories have done their tasks",
+        "trajectories --judge strict --model openai/gpt-4o",
+    ),
+    "agreement": (
+        "compare verdicts of judges with labels, with intervals over tasks",
+        "runs/judged --labels labels.csv",
+    ),
+    "browse": (
+        "let an agent act in headless Chromium, and judge it by the page's state",
+        "sites --agent webvoyager --model builtin/oracle --limit 5",
+    ),
+    "reward": (
+        "score finished tasks by programs over answers, addresses and stored pages",
+        "--config tasks.json --answers answers.jsonl --states states",
+    ),
+    "runs": (
+        "list the runs of a folder by status, date, model and figures",
+        "runs",
+    ),
+    "view": (
+        "browse finished runs, or ground steps by hand",
+        "runs/a runs/b",
+    ),
+    "cache": (
+        "list, prune or clear stored replies",
+        "list",
+    ),
+    "ablate": (
+        "compare ways of marking, or the observations of a web agent, over the same steps",
+        "--over markup --split cross_task --model builtin/oracle",
+    ),
+    "ablate-markup": (
+        "compare ways of marking elements on the picture, as in the paper's Table 5",
+        "--split cross_task --model builtin/oracle",
+    ),
+    "tables": (
+        "draw the paper's tables and figures from finished runs, or check a drawn one",
+        "--table 2 runs/a runs/b --format latex --out table2.tex",
+    ),
+    "stats": (
+        "count tasks, pages, elements and tokens, as in the paper's Table 1",
+        "--dataset DIR --split all",
+    ),
+    "lint-data": (
+        "find faults in a data set",
+        "--dataset DIR --split all --out findings.jsonl",
+    ),
+    "record": (
+        "run a task script in headless Chromium and write its steps as a data set",
+        "SCRIPT.yaml --out DIR",
+    ),
+    "convert-raw-dump": (
+        "convert Mind2Web's raw dump and task files to the hub's layout",
+        "raw_dump/task Mind2Web/data --out DIR",
+    ),
+    "import-prompts": (
+        "build a prompt pack from a checkout of the authors' repository",
+        "PATH",
+    ),
 }
-"""What each verb does."""
+"""What each verb does, and an example of its words, which `scripts/VERB.py` shows too."""
 VERBS = {
-    verb: purpose
-    for verb, purpose in PURPOSES.items()
-    if find_spec(f"seeact_offline.cli.{verb.replace('-', '_')}") is not None
+    verb: use for verb, use in USES.items() if find_spec(f"seeact_offline.cli.{verb.replace('-', '_')}") is not None
 }
 """The verbs that are here: those of an annex can be deleted with it."""
 TASK_FILES = frozenset({"reward"})
 """Verbs whose `--config` is a file of tasks, as the task files' authors have it, and not of options."""
 _ARGUMENT = re.compile(r"`([a-z][a-z0-9_]*)`")
 """The name of an argument in a sentence."""
+COMPLETION = "--completion"
 # 128 and the number of SIGINT: the status by which shells know a program that Ctrl-C has ended
 INTERRUPTED = 130
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -114,6 +186,7 @@ def _run_verb(words: Sequence[str]) -> int:
     root = logging.getLogger()
     root.handlers = [handler for handler in root.handlers if not isinstance(handler, _Notes)] + [_Notes()]
     root.setLevel(args.log_level.upper())
+    silence(args.quiet)
     hub.listener = Downloads()
     for name, url in vars(args).items():
         if name.endswith("base_url") and isinstance(url, str):
@@ -175,13 +248,30 @@ def _parser(words: Sequence[str]) -> Parser:
         prog="seeact-offline", description="Step-wise offline evaluation of web agents on Mind2Web-style data."
     )
     parser.add_argument("--version", action="version", version=f"seeact-offline {__version__}")
+    parser.add_argument(COMPLETION, action=_Completion, metavar="SHELL", help="print completions for bash, zsh or tcsh")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     asked = words[0] if words else ""
-    for verb, purpose in VERBS.items():
-        sub = verbs.add_parser(verb, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
-        if verb == asked:
+    for verb, (purpose, example) in VERBS.items():
+        description = f"{purpose[0].upper()}{purpose[1:]}."
+        sub = verbs.add_parser(verb, help=purpose, description=description)
+        sub.epilog = f"example: {sub.prog} {example}"
+        if verb == asked or asked == COMPLETION:
             _fill(sub, verb, words[1:])
     return parser
+
+
+class _Completion(argparse.Action):
+    """Prints the completions of a shell, of all verbs and their options."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        import shtab
+
+        if values not in shtab.SUPPORTED_SHELLS:
+            parser.error(f"{option}: expected one of {', '.join(shtab.SUPPORTED_SHELLS)}, got {values}")
+        say(shtab.complete(parser, shell=values).removesuffix("\n"))
+        parser.exit()
 
 
 def _fill(parser: Parser, verb: str, words: Sequence[str]) -> None:
@@ -199,6 +289,7 @@ def _fill(parser: Parser, verb: str, words: Sequence[str]) -> None:
         parser.shown = option_names(parser.strategies)
     module.add_arguments(parser)
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    parser.add_argument("--quiet", action="store_true", help="print results and errors, no progress and no remarks")
     parser.add_argument(
         "--log-level", choices=LOG_LEVELS, default="warning",
         help="level of libraries' log messages (default: %(default)s)",

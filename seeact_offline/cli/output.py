@@ -35,6 +35,11 @@ class LastingStream:
         self.error: OSError | None = None
         """The reason why text is dropped; None while it is printed."""
         self._stream = stream
+        self.is_quiet = False
+        """True where remarks and progress are left out."""
+
+    def isatty(self) -> bool:
+        return self._stream.isatty() and not self.is_quiet
 
     def write(self, text: str) -> int:
         if self.error is None:
@@ -91,7 +96,14 @@ def say(text: str = "") -> None:
 
 def note(text: str) -> None:
     """Prints a remark to standard error."""
-    print(printable(text), file=sys.stderr, flush=True)
+    if not (isinstance(sys.stderr, LastingStream) and sys.stderr.is_quiet):
+        print(printable(text), file=sys.stderr, flush=True)
+
+
+def silence(is_quiet: bool) -> None:
+    """Leaves out remarks and progress, where the command's streams are in place."""
+    if isinstance(sys.stderr, LastingStream):
+        sys.stderr.is_quiet = is_quiet
 
 
 def fail(text: str) -> int:
@@ -99,7 +111,8 @@ def fail(text: str) -> int:
     # secrets first: half of one would not be recognised
     sentence = " ".join(printable(text).split())
     half = LONGEST_ERROR // 2
-    note(f"error: {sentence if len(sentence) <= LONGEST_ERROR else f'{sentence[:half]} [...] {sentence[-half:]}'}")
+    short = sentence if len(sentence) <= LONGEST_ERROR else f"{sentence[:half]} [...] {sentence[-half:]}"
+    print(f"error: {short}", file=sys.stderr, flush=True)
     return 2
 
 

@@ -84,7 +84,7 @@ class Parser(argparse.ArgumentParser):
             f"{option} NAME" for option in ("--grounding", "--agent") if option in self._option_string_actions
         )
         of_strategy = f"; {named} --help: its own" if named else ""
-        formatter.add_text(f"--help all: all {len(self._actions)} options{of_strategy}")
+        formatter.add_text(f"--help all: all {len(self._actions)} options{of_strategy}; {self.epilog}")
         return formatter.format_help()
 
     def _is_shown(self, action: argparse.Action) -> bool:

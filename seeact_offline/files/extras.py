@@ -23,6 +23,7 @@ EXTRAS = {
     "datasets": "data",
     "huggingface_hub": "data",
     "matplotlib": "figures",
+    "shtab": "completion",
     "pandas": "data",
     "supervision": "marks",
     "torch": "hf",

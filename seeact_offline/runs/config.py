@@ -134,7 +134,7 @@ class EvalConfig(RankConfig):
     ungrounded: bool = option(False, "ask turn 1 only, and score its operation and value", group=QUESTIONS, read=bool)
 
     model: Any = option(
-        "builtin/lexical", "{known} (default: {default})",
+        "builtin/lexical", "{known} (default: {default}); openai/ needs OPENAI_API_KEY",
         group=MODEL, metavar="PROVIDER/NAME", known=usage, is_basic=True,
     )
     """Also an object with `complete`, or any function, async or not, from messages to text."""

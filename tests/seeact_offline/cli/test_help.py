@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from seeact_offline.cli.command import VERBS
 from tests.annexes import needs
 from tests.chat_server import Answer, ChatServer
 from tests.pages import synthetic_rows
@@ -122,3 +123,26 @@ def test_a_model_that_the_server_does_not_have_is_answered_with_those_it_has(
         outcome = cli("eval", *data.words, *asked)
     assert outcome.status == 2
     assert outcome.err.splitlines()[-1].endswith(words)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_help_ends_with_an_example_which_the_verbs_script_shows_too(cli: Cli, verb: str) -> None:
+    example = VERBS[verb][1]
+    assert cli(verb, "--help").out.split()[-len(example.split()) :] == example.split()
+    name = f"{verb.replace('-', '_')}.py"
+    script = (Path(__file__).parents[3] / "scripts" / name).read_text()
+    assert f"\npython scripts/{name} {example}\n" in script
+
+
+def test_quiet_leaves_the_figures_and_the_errors(cli: Cli, tmp_path: Path) -> None:
+    run = cli("eval", "--limit", 1, "--quiet", "--out", tmp_path / "run")
+    assert ("Step SR" in run.out, run.err) == (True, "")
+    wrong = cli("eval", "--quiet", "--split", "nowhere", "--out", tmp_path / "other")
+    assert (wrong.status, wrong.err.startswith("error: ")) == (2, True)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_a_shell_gets_the_completions_of_every_verb(cli: Cli, shell: str) -> None:
+    script = cli("--completion", shell).out
+    assert all(verb in script for verb in VERBS)
+    assert "also-right" in script
