@@ -17,7 +17,7 @@ from seeact_offline.records import did_you_mean
 if TYPE_CHECKING:
     from seeact_offline.grounding.strategy import Strategy
 
-MANY = 24
+MANY = 30
 """A verb with at most so many options shows them all."""
 MOST_NAMED = 4
 """Most strategies that the help of an option or an error names; more are all agents, or nearly all."""
