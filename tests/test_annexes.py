@@ -63,7 +63,9 @@ def plant(root: Path, annexes: list[str]) -> None:
     """Copies the tree without these annexes."""
     for name in ("seeact_offline", "ranker", "prompts", "scripts", "tests", "docs"):
         shutil.copytree(REPO / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(REPO / "pyproject.toml", root)
+    # by its Makefile a tree is known as a checkout
+    for name in ("pyproject.toml", "Makefile"):
+        shutil.copy(REPO / name, root)
     for annex in annexes:
         shutil.rmtree(root / "seeact_offline" / annex)
         shutil.rmtree(root / "tests" / "seeact_offline" / annex)

@@ -231,9 +231,9 @@ UNUSABLE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no name": (lambda at: "", "no such folder"),
     "another object": (lambda at: [], "got a list"),
     "another file": (
-        lambda at: another_file(at, "rows.csv", Path.touch), r"expected a .parquet, .jsonl or .json file, got .*rows.csv"
+        lambda at: another_file(at, "rows.csv", Path.touch), r"expected a .parquet(, .jsonl or .json| or .jsonl) file, got .*rows.csv"
     ),
-    "a pipe": (lambda at: another_file(at, "rows.jsonl", os.mkfifo), r"expected a .parquet, .jsonl or .json file"),
+    "a pipe": (lambda at: another_file(at, "rows.jsonl", os.mkfifo), r"expected a .parquet(, .jsonl or .json| or .jsonl) file"),
     "columns": (few_columns, r"the columns .*cleaned_html, pos_candidates.* in .*train.parquet, got anno"),
     "no parquet": (no_parquet, r"cannot read .*train.parquet: ."),
     "a missing shard": (a_shard_of_two, r" has 1 of 2 files of train; fetch the others"),

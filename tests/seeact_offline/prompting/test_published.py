@@ -28,6 +28,7 @@ from seeact_offline.prompting.published import (
     import_prompts,
 )
 from seeact_offline.records import PromptError
+from tests.annexes import needs
 
 KEYS = "system_prompt question_description referring_description element_format action_format value_format".split()
 
@@ -463,6 +464,7 @@ def agent_checkout(folder: Path, agent: str, source: str | None = None) -> Path:
     return folder
 
 
+@needs("agents")
 @pytest.mark.parametrize("agent", [name for name in PUBLISHED if not name.startswith("judge-")])
 def test_the_published_prompt_of_an_agent_becomes_a_pack(agent: str, tmp_path: Path) -> None:
     import_agent_prompts(agent, agent_checkout(tmp_path / "checkout", agent), tmp_path / "out")
@@ -623,6 +625,7 @@ def arena_checkout(folder: Path, **changed: str) -> Path:
     return folder
 
 
+@needs("web_agents")
 def test_visualwebarenas_prompts_and_worked_examples_become_a_pack(tmp_path: Path) -> None:
     import_agent_prompts("visualwebarena", arena_checkout(tmp_path / "checkout"), tmp_path / "out")
     for variant, name in (("", "tree"), ("html", "tree"), ("som", ".som"), ("image", ".image")):
