@@ -94,7 +94,7 @@ def summary(name: str, model: Model) -> tuple[list[StepAnswer], Summary]:
     found = asyncio.run(ask_all())
     predictions, truths = [one.prediction for one in found], [one.truth for one in found]
     ranked = K if grounding(name).needs_ranking else None
-    return found, summarise(LabelledPredictions(predictions, truths), PROTOCOLS["seeact"], ranked, 0)[1]
+    return found, summarise(LabelledPredictions(predictions, truths), PROTOCOLS["seeact"], ranked)[1]
 
 
 @cache
