@@ -31,6 +31,7 @@ ANNEXES = {
     "live": Annex(verbs=("browse",), may_import=("agents", "web_agents", "trajectories", "recorder")),
     "viewer": Annex(verbs=("view",), may_import=("trajectories",)),
     "cluster": Annex(),
+    "inspect_tasks": Annex(),
 }
 
 

@@ -37,7 +37,10 @@ FLOORS = (
     {"__main__"},
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-DISTRIBUTIONS = {"PIL": "pillow", "huggingface_hub": "huggingface-hub", "skimage": "scikit-image", "yaml": "pyyaml"}
+DISTRIBUTIONS = {
+    "PIL": "pillow", "huggingface_hub": "huggingface-hub", "inspect_ai": "inspect-ai", "skimage": "scikit-image",
+    "yaml": "pyyaml",
+}  # fmt: skip
 """Imported name -> name of the distribution, if they differ."""
 
 

@@ -22,6 +22,7 @@ EXTRAS = {
     "skimage": "rewards",
     "datasets": "data",
     "huggingface_hub": "data",
+    "inspect_ai": "inspect",
     "matplotlib": "figures",
     "shtab": "completion",
     "pandas": "data",
