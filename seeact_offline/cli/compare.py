@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seeact_offline.cli.output import note, say
+from seeact_offline.cli.parser import run_folder
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.records import InputError
@@ -25,7 +26,7 @@ ENDINGS = (".json", ".md", ".tex", *figures.ENDINGS)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "runs", type=Path, nargs="*", metavar="RUN",
+        "runs", type=run_folder, nargs="*", metavar="RUN",
         help="runs, or a grid's folder; the first is the baseline, which is subtracted from each other",
     )  # fmt: skip
     parser.add_argument(

@@ -9,10 +9,12 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from seeact_offline.cli.output import fail, say
-from seeact_offline.records import did_you_mean
+from seeact_offline.files.extras import missing_package
+from seeact_offline.records import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from seeact_offline.grounding.strategy import Strategy
@@ -95,6 +97,20 @@ class Parser(argparse.ArgumentParser):
             or getattr(action, "is_basic", False)
             or action.dest in self.shown
         )
+
+
+def run_folder(text: str) -> Path:
+    """Reads the name of a folder of runs, here or at a URL (`files.remote.readable_folder`)."""
+    if "://" not in text:
+        return Path(text)
+    from seeact_offline.files.remote import readable_folder
+
+    try:
+        return readable_folder(text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(error.sentence) from None
+    except ModuleNotFoundError as error:
+        raise argparse.ArgumentTypeError(missing_package(error)) from None
 
 
 class _Formatter(argparse.HelpFormatter):

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from seeact_offline.cli.output import say
+from seeact_offline.cli.parser import run_folder
 from seeact_offline.files.digest import RUNS
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
@@ -16,7 +17,7 @@ from seeact_offline.results.listing import FIGURES, ListedRun, listed_run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, nargs="?", default=RUNS, metavar="DIR", help="default: %(default)s")
+    parser.add_argument("folder", type=run_folder, nargs="?", default=RUNS, metavar="DIR", help="default: %(default)s")
     parser.add_argument("--json", action="store_true", help="print JSON, figures as fractions")
 
 

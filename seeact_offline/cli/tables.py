@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from seeact_offline.cli.output import note, say
+from seeact_offline.cli.parser import run_folder
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.named import read_text
 from seeact_offline.files.whole import replace_text, write_whole
@@ -19,7 +20,7 @@ from seeact_offline.tables.table_input import NEWEST, is_live
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "runs", nargs="*", type=Path, metavar="RUN",
+        "runs", nargs="*", type=run_folder, metavar="RUN",
         help="run folders or folders of them; --table 5, observations, rankers: or a folder of ablate; --table 4: also"
         " folders of browse; --table 1: a file of `stats --json`",
     )  # fmt: skip

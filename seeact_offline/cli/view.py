@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
+from seeact_offline.cli.parser import run_folder
 from seeact_offline.cli.progress import StepProgress
 from seeact_offline.files.digest import RUNS
 from seeact_offline.records import InputError
@@ -39,7 +40,7 @@ NEEDS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "runs", type=Path, nargs="*", metavar="RUN",
+        "runs", type=run_folder, nargs="*", metavar="RUN",
         help="runs, finished or not, folders of runs, of trajectories, or of judge;"
         " several stand side by side (default: all in runs/)",
     )  # fmt: skip

@@ -21,6 +21,7 @@ EXTRAS = {
     "cssselect": "rewards",
     "skimage": "rewards",
     "datasets": "data",
+    "fsspec": "data",
     "huggingface_hub": "data",
     "inspect_ai": "inspect",
     "matplotlib": "figures",
