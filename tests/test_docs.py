@@ -333,5 +333,13 @@ def test_the_quick_start_names_each_extra() -> None:
     assert {*extras} - {"dev", "docs"} <= names_in_tables("quick-start.md")
 
 
+@needs("viewer")
+def test_the_pictures_of_the_viewer_are_those_of_today() -> None:
+    from tests import pictures
+
+    made_from = json.loads(pictures.DIGEST.read_text())["made_from"]
+    assert made_from == pictures.source_digest(), "the viewer has changed: run `make pictures`"
+
+
 def test_the_readme_is_short() -> None:
     assert len(read(REPO / "README.md").split()) <= README_WORDS

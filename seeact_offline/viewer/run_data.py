@@ -442,7 +442,8 @@ def at_hand(folder: Path, source: str) -> Path | None:
     if source in ("", "sample"):
         return None
     bases = (Path(), *folder.resolve().parents)
-    return next((base / source for base in bases if (base / source).exists()), None)
+    # unlike a path's own method, this takes names that no system can have
+    return next((base / source for base in bases if os.path.exists(base / source)), None)
 
 
 class DataSets:

@@ -17,8 +17,8 @@ from seeact_offline.dataset import open_split
 from seeact_offline.files.formats import FormatError, decoded
 from seeact_offline.files.named import read_regular
 from seeact_offline.files.whole import Journal
-from seeact_offline.live.episode_results import Figure, share_of_tasks
 from seeact_offline.records import InputError
+from seeact_offline.scoring.inference import wilson
 from seeact_offline.tables.table_input import FOLDER_LISTS, run_folders
 from seeact_offline.trajectories import (
     Trajectory,
@@ -56,11 +56,18 @@ class EpisodeLine(msgspec.Struct, frozen=True):
     cost_usd: float | None = None
 
 
+class _Share(msgspec.Struct, frozen=True):
+    """A share of tasks, as `results.json` has it."""
+
+    macro: float | None = None
+    ci95: tuple[float, float] | None = None
+
+
 class _LiveResults(msgspec.Struct):
     """The parts of a live run's `results.json` that the viewer uses."""
 
     n_verdicts: int
-    success: Figure
+    success: _Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,16 +208,14 @@ def _live_run(folder: Path, trajectories: Iterable[Trajectory]) -> LiveRun:
     """The figures of `results.json`; of an unfinished run, the same of the verdicts so far."""
     settings = _settings(folder)
     facts = [str(settings.get(name) or "") for name in ("agent", "model", "split")]
-    verdicts = [verdict.success for task in trajectories for verdict in task.verdicts if verdict.origin == "check"]
-    figure = share_of_tasks([success for success in verdicts if success is not None])
-    n = len(verdicts)
-    if (folder / "results.json").is_file():
-        try:
-            results = msgspec.json.decode(read_regular(folder / "results.json"), type=_LiveResults)
-        except (OSError, msgspec.DecodeError):
-            return LiveRun(*facts, figure.macro, figure.ci95, n)
-        figure, n = results.success, results.n_verdicts
-    return LiveRun(*facts, figure.macro, figure.ci95, n)
+    try:
+        results = decoded(read_regular(folder / "results.json"), _LiveResults)
+    except (OSError, FormatError):
+        verdicts = [v.success for task in trajectories for v in task.verdicts if v.origin == "check"]
+        done = [success for success in verdicts if success is not None]
+        share = sum(done) / len(done) if done else 0.0
+        results = _LiveResults(len(done), _Share(share, wilson(share, len(done))) if done else _Share())
+    return LiveRun(*facts, results.success.macro, results.success.ci95, results.n_verdicts)
 
 
 def _episode_lines(folder: Path) -> dict[str, EpisodeLine]:
