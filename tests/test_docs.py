@@ -37,6 +37,7 @@ from seeact_offline.replies.final_answer import PARSE_FAILURES
 from seeact_offline.replies.points import POINT_FAILURES
 from seeact_offline.scoring import results, waterfall
 from tests import documents
+from tests.annexes import needs
 from tests.documents import DOCS, PAGES, REPO, WALKTHROUGHS, Block
 
 README_WORDS = 900

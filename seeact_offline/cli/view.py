@@ -130,7 +130,9 @@ def run(args: argparse.Namespace) -> int:
         note(f"reading {n_bytes / 1e6:,.0f} MB of {counted(len(runs), 'run')}")
     causes = None if args.causes is None else CauseNotes(args.causes, args.annotator or "")
     also_right = None if args.also_right is None else AlsoRightNotes(args.also_right, args.annotator or "")
-    with closing(Site(runs, baseline=args.baseline, dataset=args.dataset, causes=causes, also_right=also_right)) as site:
+    with closing(
+        Site(runs, baseline=args.baseline, dataset=args.dataset, causes=causes, also_right=also_right)
+    ) as site:
         for problem in site.data_problems:
             note(problem)
         return _serve(site, args) if args.bundle is None else _write(site, args)

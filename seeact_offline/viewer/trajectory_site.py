@@ -85,9 +85,7 @@ class TrajectorySite(StepSite):
             "mode": "trajectories",
             "title": " | ".join(self._names),
             "folders": self._names,
-            "runs": [
-                run and {"name": name, **asdict(run)} for run, name in zip(self._runs, self._names, strict=True)
-            ],
+            "runs": [run and {"name": name, **asdict(run)} for run, name in zip(self._runs, self._names, strict=True)],
             # the reasons name paths, which the terminal alone shows
             "problems": [f"{Path(name).name} cannot be shown, or not wholly." for name in self.problems],
             "episodes": [self._summary(key) for key in self._tasks],

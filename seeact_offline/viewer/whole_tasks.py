@@ -191,9 +191,7 @@ def read_whole_tasks(folders: Sequence[Path]) -> WholeTasks:
     # a number where several folders have the same name
     numbered = [f"{name} ({place})" if names.count(name) > 1 else name for place, name in enumerate(names, 1)]
     runs = [None if group.run is None else _live_run(group.run, group.trajectories.values()) for group in listed]
-    return WholeTasks(
-        tuple(numbered), tuple(runs), tuple(tasks), problems, all(group.is_bundled for group in listed)
-    )
+    return WholeTasks(tuple(numbered), tuple(runs), tuple(tasks), problems, all(group.is_bundled for group in listed))
 
 
 def _trajectories(folder: Path) -> Iterator[Trajectory]:
@@ -207,7 +205,7 @@ def _trajectories(folder: Path) -> Iterator[Trajectory]:
 def _live_run(folder: Path, trajectories: Iterable[Trajectory]) -> LiveRun:
     """The figures of `results.json`; of an unfinished run, the same of the verdicts so far."""
     settings = _settings(folder)
-    facts = [str(settings.get(name) or "") for name in ("agent", "model", "split")]
+    agent, model, split = (str(settings.get(name) or "") for name in ("agent", "model", "split"))
     try:
         results = decoded(read_regular(folder / "results.json"), _LiveResults)
     except (OSError, FormatError):
@@ -215,7 +213,7 @@ def _live_run(folder: Path, trajectories: Iterable[Trajectory]) -> LiveRun:
         done = [success for success in verdicts if success is not None]
         share = sum(done) / len(done) if done else 0.0
         results = _LiveResults(len(done), _Share(share, wilson(share, len(done))) if done else _Share())
-    return LiveRun(*facts, results.success.macro, results.success.ci95, results.n_verdicts)
+    return LiveRun(agent, model, split, results.success.macro, results.success.ci95, results.n_verdicts)
 
 
 def _episode_lines(folder: Path) -> dict[str, EpisodeLine]:

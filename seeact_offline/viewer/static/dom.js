@@ -37,7 +37,7 @@ export function cut(text, most = 200) {
 /** A name without its middle where it is long: runs of one experiment differ in the end. */
 export function shortName(name, most = 40) {
   const end = Math.ceil(most * 0.6);
-  return name.length <= most ? name : `${whole(name, 0, most - end)}…${whole(name, 0, name.length).slice(-end)}`;
+  return name.length <= most ? name : `${whole(name, 0, most - end)}…${[...name].slice(-end).join("")}`;
 }
 
 /** The name of a run, an agent or a folder, whole in its title. */

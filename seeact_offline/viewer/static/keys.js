@@ -20,7 +20,7 @@ export function bind(keys, { busy = () => false, title = "Keys", before = [], ab
 /** Focuses another item of a list of links or boxes: of the one that has the focus, else of `list`. */
 export function move(by, list = null) {
   const held = document.activeElement?.closest(LISTS) ?? list;
-  const rows = [...(held?.querySelectorAll("tr, label") ?? [])].map((row) => row.querySelector("th a, input")).filter(Boolean);
+  const rows = [...(held?.querySelectorAll("tr, label") ?? [])].map((row) => row.querySelector("th a") ?? row.querySelector("input")).filter(Boolean);
   const at = rows.findIndex((item) => item.closest("tr, label").contains(document.activeElement));
   rows[at < 0 ? 0 : Math.max(0, Math.min(rows.length - 1, at + by))]?.focus();
 }

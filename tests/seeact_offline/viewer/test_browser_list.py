@@ -245,7 +245,7 @@ def test_step_sr_and_its_change_come_first_and_are_in_sight(
 def test_long_names_keep_their_ends(tab: Tab) -> None:
     cut = "async (name) => { const { shortName } = await import('./dom.js'); return shortName(name, 20); }"
     page = tab.list()
-    assert page.evaluate(cut, "seeact-choice-cross-task-top-10") == "seeact-c…task-top-10"
+    assert page.evaluate(cut, "seeact-choice-cross-task-top-10") == "seeact-c…-task-top-10"
     assert page.evaluate(cut, "seeact-choice-top-10") == "seeact-choice-top-10"
 
 

@@ -171,7 +171,11 @@ def test_the_runs_that_can_be_read_are_compared(sample_run: Path, other_run: Pat
     assert [(pair["a"], pair["b"]) for pair in comparison["pairs"]] == [(0, 2)]
     assert (
         comparison["pairs"][0]["metrics"]
-        == (read_json(Site([other_run, sample_run], baseline=other_run), "index.json")["comparison"]["pairs"][0]["metrics"])
+        == (
+            read_json(Site([other_run, sample_run], baseline=other_run), "index.json")["comparison"]["pairs"][0][
+                "metrics"
+            ]
+        )
     )
 
 
