@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 SETUP_FILES := pyproject.toml constraints.txt
 
-.PHONY: eval test quick nightly check format docs notebooks wheel clean
+.PHONY: eval test quick nightly check format docs notebooks pictures wheel clean
 .DEFAULT_GOAL := eval
 
 # Each of a hundred commands that tests start would otherwise compile the package anew
@@ -48,6 +48,10 @@ docs: $(VENV)/.installed-dev
 # Runs the notebooks and writes their outputs into them
 notebooks: $(VENV)/.installed-notebooks
 	@$(BIN)/python -m tests.notebooks
+
+# Makes the pictures of the viewer in docs/images anew, in Chromium
+pictures: $(VENV)/.installed-dev
+	@$(BIN)/python -m tests.pictures
 
 wheel: $(VENV)/.installed-dev
 	$(BIN)/python -m build

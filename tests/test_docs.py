@@ -37,6 +37,7 @@ from seeact_offline.replies.final_answer import PARSE_FAILURES
 from seeact_offline.replies.points import POINT_FAILURES
 from seeact_offline.scoring import results, waterfall
 from tests import documents
+from tests.annexes import needs
 from tests.documents import DOCS, PAGES, REPO, WALKTHROUGHS, Block
 
 README_WORDS = 900
@@ -331,6 +332,14 @@ def test_the_architecture_names_each_room() -> None:
 def test_the_quick_start_names_each_extra() -> None:
     extras = tomllib.loads(read(REPO / "pyproject.toml"))["project"]["optional-dependencies"]
     assert {*extras} - {"dev", "docs"} <= names_in_tables("quick-start.md")
+
+
+@needs("viewer")
+def test_the_pictures_of_the_viewer_are_those_of_today() -> None:
+    from tests import pictures
+
+    made_from = json.loads(pictures.DIGEST.read_text())["made_from"]
+    assert made_from == pictures.source_digest(), "the viewer has changed: run `make pictures`"
 
 
 def test_the_readme_is_short() -> None:

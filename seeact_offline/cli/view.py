@@ -49,6 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the data of the runs, where they have moved (default: those named in the runs)",
     )  # fmt: skip
     parser.add_argument(
+        "--baseline", type=Path, metavar="RUN", help="the run that the others are compared with (default: the oldest)"
+    )
+    parser.add_argument(
         "--causes", type=Path, metavar="FILE",
         help="let a person give causes of loss, and keep them in this file (see `score --causes`)",
     )  # fmt: skip
@@ -114,14 +117,18 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(
             "annotator", sentence="`annotator` needs `annotate`, `causes`, `also_right` or episodes of `browse`"
         )
-    runs = sorted_folders.runs
+    runs = [*sorted_folders.runs]
+    if args.baseline is not None and args.baseline.resolve() not in {folder.resolve() for folder in runs}:
+        runs.insert(0, args.baseline)
     written = [folder / "predictions.jsonl" for folder in runs]
     n_bytes = sum(path.stat().st_size for path in written if path.is_file())
     if n_bytes > LARGE:
         note(f"reading {n_bytes / 1e6:,.0f} MB of {counted(len(runs), 'run')}")
     causes = None if args.causes is None else CauseNotes(args.causes, args.annotator or "")
     also_right = None if args.also_right is None else AlsoRightNotes(args.also_right, args.annotator or "")
-    with closing(Site(runs, dataset=args.dataset, causes=causes, also_right=also_right)) as site:
+    with closing(
+        Site(runs, baseline=args.baseline, dataset=args.dataset, causes=causes, also_right=also_right)
+    ) as site:
         for problem in site.data_problems:
             note(problem)
         return _serve(site, args) if args.bundle is None else _write(site, args)
@@ -132,7 +139,7 @@ def _whole_tasks(folders: Sequence[Path], args: argparse.Namespace) -> int:
     from seeact_offline.trajectories.trajectory_files import NOBODY
     from seeact_offline.viewer.trajectory_site import TrajectorySite
 
-    for name in ("dataset", "causes", "also_right"):
+    for name in ("baseline", "dataset", "causes", "also_right"):
         if getattr(args, name) is not None:
             raise InputError(name, sentence=f"`{name}` is of recorded steps; trajectories have none")
     site = TrajectorySite(folders, (args.annotator or NOBODY) if args.bundle is None else None)
@@ -153,7 +160,7 @@ def _check(args: argparse.Namespace) -> None:
     for name, needed in NEEDS.items():
         if getattr(args, name) and all(getattr(args, option) is None for option in needed):
             raise InputError(name, sentence=f"`{name}` needs {' or '.join(f'`{option}`' for option in needed)}")
-    for name in ("bundle", "causes", "also_right"):
+    for name in ("baseline", "bundle", "causes", "also_right"):
         if args.annotate is not None and getattr(args, name) is not None:
             raise InputError(name, sentence=f"`{name}` cannot be combined with `annotate`")
     if args.annotate is not None and args.out is None:

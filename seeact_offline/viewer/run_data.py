@@ -140,6 +140,13 @@ class RunSnapshot:
     def settings(self) -> Mapping[str, Any]:
         return self.manifest.get("settings") or {}
 
+    @property
+    def date(self) -> str:
+        """The beginning of the run; after every date where its manifest has none."""
+        made = self.manifest.get("made")
+        date = made.get("date") if isinstance(made, dict) else None
+        return date if isinstance(date, str) else "~"
+
     def prediction(self, key: StepKey) -> Prediction | None:
         """Raises FormatError, OSError where the file has changed meanwhile."""
         offset = self.predictions.get(key)
@@ -429,6 +436,16 @@ def reason_of(error: Exception) -> str:
     return str(error) if isinstance(error, SeeActError) else f"{type(error).__name__}: {error}"
 
 
+def at_hand(folder: Path, source: str) -> Path | None:
+    """The path that a folder's manifest names: as it stands, or from a folder above its own; None where there is
+    nothing."""
+    if source in ("", "sample"):
+        return None
+    bases = (Path(), *folder.resolve().parents)
+    # unlike a path's own method, this takes names that no system can have
+    return next((base / source for base in bases if os.path.exists(base / source)), None)
+
+
 class DataSets:
     """The data sets of runs, each opened once."""
 
@@ -441,10 +458,13 @@ class DataSets:
         """The run with its data, or the reason why it has none."""
         if not run.is_readable:
             return RunEntry(name, run)
-        about = tuple(str(run.settings.get(setting)) for setting in ("dataset", "split", "dataset_fingerprint"))
+        named = run.settings.get("dataset") if self._dataset is None else self._dataset
+        path = at_hand(run.path, named) if self._dataset is None and isinstance(named, str) else None
+        named = named if path is None else str(path)
+        about = (str(named), *(str(run.settings.get(setting)) for setting in ("split", "dataset_fingerprint")))
         if about not in self._opened:
             try:
-                self._opened[about] = open_data(run.settings, self._dataset)
+                self._opened[about] = open_data(run.settings, named)
             except InputError as error:
                 self._opened[about] = str(error)
             except OSError as error:
@@ -453,7 +473,7 @@ class DataSets:
         if isinstance(data, str):
             problem = (
                 f"Pages, pictures, prompts and earlier actions of {name} cannot be shown: {data}; "
-                "name the data with --dataset."
+                "name the data with `view --dataset DIR`."
             )
             return RunEntry(name, run, None, problem)
         return RunEntry(name, run, data)

@@ -53,29 +53,35 @@ class Site(StepSite):
         self,
         runs: Sequence[str | Path],
         *,
+        baseline: str | Path | None = None,
         dataset: Any = None,
         causes: CauseNotes | None = None,
         also_right: AlsoRightNotes | None = None,
     ) -> None:
-        """`dataset`: path or id of the data of the runs; None: those in their manifests. `causes`: a person's causes of
+        """`baseline`: the run among `runs` that stands first, with which the others are compared; None: the oldest by
+        its manifest. `dataset`: path or id of the data of the runs; None: those in their manifests. `causes`: a person's causes of
         loss. `also_right`: answers that a person finds right too.
 
         A run that cannot be read is shown as a sentence beside the others. Raises InputError where none can be read.
         """
         super().__init__()
-        self._paths = [Path(run) for run in runs]
         self._causes, self._also_right = causes, also_right
         self._lock = threading.RLock()
         self._checking = threading.Lock()
         self._checks: dict[str, tuple[object, dict[str, Any] | None]] = {}
-        stamps = tuple(map(stamp, self._paths))
+        paths = [Path(run) for run in runs]
+        stamps = {path: stamp(path) for path in paths}
+        named = [*zip(read_runs(paths), _names(paths), strict=True)]
+        wanted = None if baseline is None else Path(baseline).resolve()
+        first = min(named, key=lambda pair: (pair[0].path.resolve() != wanted, pair[0].date))
+        named.sort(key=lambda pair: pair is not first)
+        self._paths = [run.path for run, _ in named]
         self._data = DataSets(dataset)
-        named = zip(read_runs(self._paths), _names(self._paths), strict=True)
         entries = tuple(self._data.entry(run, name) for run, name in named)
         self.data_problems = [entry.data_problem for entry in entries if entry.data_problem is not None]
         """Sentences on runs whose data cannot be opened."""
         self.is_sample = all(entry.data is not None and entry.data.is_sample for entry in entries)
-        self._state = self._build(stamps, entries)
+        self._state = self._build(tuple(stamps[path] for path in self._paths), entries)
         self._read_at = time.monotonic()
 
     def keys(self) -> Mapping[str, StepKey]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,7 +46,7 @@ class TrajectorySite(StepSite):
         super().__init__()
         self._annotator, self._lock = annotator, threading.Lock()
         read = read_whole_tasks(folders)
-        self._names, self.problems, self.is_sample = read.names, read.problems, read.is_bundled
+        self._runs, self._names, self.problems, self.is_sample = read.runs, read.names, read.problems, read.is_bundled
         self._tasks = {StepKey(str(task.folder), task.trajectory.id): task for task in read.tasks}
         self._keys = {step_name(key): key for key in self._tasks}
 
@@ -84,6 +85,7 @@ class TrajectorySite(StepSite):
             "mode": "trajectories",
             "title": " | ".join(self._names),
             "folders": self._names,
+            "runs": [run and {"name": name, **asdict(run)} for run, name in zip(self._runs, self._names, strict=True)],
             # the reasons name paths, which the terminal alone shows
             "problems": [f"{Path(name).name} cannot be shown, or not wholly." for name in self.problems],
             "episodes": [self._summary(key) for key in self._tasks],

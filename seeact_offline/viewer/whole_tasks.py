@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from seeact_offline.files.formats import FormatError, decoded
 from seeact_offline.files.named import read_regular
 from seeact_offline.files.whole import Journal
 from seeact_offline.records import InputError
+from seeact_offline.scoring.inference import wilson
 from seeact_offline.tables.table_input import FOLDER_LISTS, run_folders
 from seeact_offline.trajectories import (
     Trajectory,
@@ -29,7 +31,7 @@ from seeact_offline.trajectories.judge_runs import trajectory_digest
 from seeact_offline.trajectories.judgements import LABELS, VERDICTS, Judgement, labels_of, read_judgements
 from seeact_offline.trajectories.recorded_tasks import run_trajectories
 from seeact_offline.trajectories.trajectory_files import LINES, with_people
-from seeact_offline.viewer.run_data import reason_of
+from seeact_offline.viewer.run_data import at_hand, reason_of
 
 EPISODES = "episodes.jsonl"
 PARTS = f"trajectories/*/{LINES}"
@@ -52,6 +54,20 @@ class EpisodeLine(msgspec.Struct, frozen=True):
     n_helped: int = 0
     calls: int = 0
     cost_usd: float | None = None
+
+
+class _Share(msgspec.Struct, frozen=True):
+    """A share of tasks, as `results.json` has it."""
+
+    macro: float | None = None
+    ci95: tuple[float, float] | None = None
+
+
+class _LiveResults(msgspec.Struct):
+    """The parts of a live run's `results.json` that the viewer uses."""
+
+    n_verdicts: int
+    success: _Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +99,27 @@ class WholeTask:
 
 
 @dataclass(frozen=True, slots=True)
+class LiveRun:
+    """The answer of a run of `browse`."""
+
+    agent: str
+    model: str
+    split: str
+    success: float | None
+    """Share of the tasks that were done; None before the first verdict of the page's state."""
+    ci95: tuple[float, float] | None
+    n: int
+    """Tasks of that share."""
+
+
+@dataclass(frozen=True, slots=True)
 class WholeTasks:
     """Tasks, verdicts and problems of folders of trajectories and of verdicts."""
 
     names: tuple[str, ...]
     """Names of the folders of trajectories."""
+    runs: tuple[LiveRun | None, ...]
+    """The same folders as runs of `browse`; None for others."""
     tasks: tuple[WholeTask, ...]
     problems: Mapping[str, str]
     """Name of a folder that cannot be shown, or not wholly -> why."""
@@ -158,7 +190,8 @@ def read_whole_tasks(folders: Sequence[Path]) -> WholeTasks:
     names = [group.name for group in listed]
     # a number where several folders have the same name
     numbered = [f"{name} ({place})" if names.count(name) > 1 else name for place, name in enumerate(names, 1)]
-    return WholeTasks(tuple(numbered), tuple(tasks), problems, all(group.is_bundled for group in listed))
+    runs = [None if group.run is None else _live_run(group.run, group.trajectories.values()) for group in listed]
+    return WholeTasks(tuple(numbered), tuple(runs), tuple(tasks), problems, all(group.is_bundled for group in listed))
 
 
 def _trajectories(folder: Path) -> Iterator[Trajectory]:
@@ -167,6 +200,20 @@ def _trajectories(folder: Path) -> Iterator[Trajectory]:
     parts = [path.parent for path in sorted(folder.glob(PARTS))]
     whole = with_people(folder, chain.from_iterable(map(read_trajectories, parts)))
     return whole if parts else open_trajectories(folder)
+
+
+def _live_run(folder: Path, trajectories: Iterable[Trajectory]) -> LiveRun:
+    """The figures of `results.json`; of an unfinished run, the same of the verdicts so far."""
+    settings = _settings(folder)
+    agent, model, split = (str(settings.get(name) or "") for name in ("agent", "model", "split"))
+    try:
+        results = decoded(read_regular(folder / "results.json"), _LiveResults)
+    except (OSError, FormatError):
+        verdicts = [v.success for task in trajectories for v in task.verdicts if v.origin == "check"]
+        done = [success for success in verdicts if success is not None]
+        share = sum(done) / len(done) if done else 0.0
+        results = _LiveResults(len(done), _Share(share, wilson(share, len(done))) if done else _Share())
+    return LiveRun(agent, model, split, results.success.macro, results.success.ci95, results.n_verdicts)
 
 
 def _episode_lines(folder: Path) -> dict[str, EpisodeLine]:
@@ -189,7 +236,7 @@ def _judged_group(folder: Path, judgements: Sequence[Judgement], groups: dict[ob
     with it."""
     settings, wanted = _settings(folder), {judgement.trajectory for judgement in judgements}
     source = str(settings.get("source") or "")
-    path = _at_hand(folder, source)
+    path = at_hand(folder, source)
     key: object = path.resolve() if path is not None else source or folder.resolve()
     if key in groups and wanted <= groups[key].trajectories.keys():
         return groups[key], ""
@@ -208,14 +255,6 @@ def _judged_group(folder: Path, judgements: Sequence[Judgement], groups: dict[ob
     group.is_bundled = bool(trajectories) and (source == SAMPLE or (path is not None and _is_bundled(path)))
     problem = f"is shown without pages and actions: {why}; name the folder of its trajectories beside it"
     return group, "" if wanted & trajectories.keys() else problem
-
-
-def _at_hand(folder: Path, source: str) -> Path | None:
-    """The path that a manifest names: as it stands, or from a folder above its own; None where there is nothing."""
-    if not source or source == SAMPLE:
-        return None
-    bases = (Path(), *folder.resolve().parents)
-    return next((base / source for base in bases if (base / source).exists()), None)
 
 
 def _source_trajectories(
@@ -374,5 +413,10 @@ def _known_folders(path: Path, depth: int) -> Iterator[tuple[Path, bool]]:
     elif any((path / name).is_file() for name in RUN):
         yield path, False
     elif depth:
-        for child in sorted(path.glob("*/")):
+        for child in sorted(path.glob("*/"), key=_natural):
             yield from _known_folders(child, depth - 1)
+
+
+def _natural(path: Path) -> list[str | int]:
+    """Sorts numbers in names by value: run-7 before run-10."""
+    return [int(part) if place % 2 else part for place, part in enumerate(re.split(r"([0-9]+)", path.name))]

@@ -79,7 +79,7 @@ export function pairedDifferences(index, shown) {
   const letter = (run) => LETTERS[shown.indexOf(run)];
   const pairs = comparison.pairs.filter(({ a, b }) => shown.includes(a) && shown.includes(b));
   const rows = pairs.flatMap(({ a, b, metrics }) =>
-    Object.entries(metrics).map(([name, gap]) =>
+    byStepFirst(metrics).map(([name, gap]) =>
       h(
         "tr",
         {},
@@ -106,7 +106,9 @@ export function pairedDifferences(index, shown) {
   );
 }
 
-function signed(x) {
+const byStepFirst = (metrics) => Object.entries(metrics).sort(([a], [b]) => (b === "step_success_rate") - (a === "step_success_rate"));
+
+export function signed(x) {
   if (x === null || x === undefined) return "–";
   const size = percent(Math.abs(x));
   return `${x < 0 && Number(size) > 0 ? "−" : "+"}${size}`;

@@ -51,7 +51,7 @@ export const forgetSteps = () => steps.clear();
 
 const RANKS = [1, 3, 5, 10, 20, 50];
 const DIFFICULTY = [4, 9, 18];
-const collator = new Intl.Collator("en", { numeric: true });
+export const collator = new Intl.Collator("en", { numeric: true });
 
 /** The steps of the index as rows 0 to n - 1, for some of its runs. */
 export class Table {

@@ -34,6 +34,15 @@ export function cut(text, most = 200) {
   return text.length <= most ? text : `${whole(text, 0, most)}…`;
 }
 
+/** A name without its middle where it is long: runs of one experiment differ in the end. */
+export function shortName(name, most = 40) {
+  const end = Math.ceil(most * 0.6);
+  return name.length <= most ? name : `${whole(name, 0, most - end)}…${[...name].slice(-end).join("")}`;
+}
+
+/** The name of a run, an agent or a folder, whole in its title. */
+export const named = (name, most = 40) => h("bdi", { title: name.length > most ? cut(name, 1000) : null }, shortName(name, most));
+
 function whole(text, start, end) {
   const code = text.charCodeAt(end - 1);
   // half of a pair at the very end has no other half to wait for

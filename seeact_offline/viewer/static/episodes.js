@@ -1,8 +1,8 @@
 /** Trajectories: the list of tasks that were carried out, and each task as a strip of its pages with what was done on them. */
 
-import { fetchJson } from "./data.js";
-import { counted, cut, h, long, money, percent, plain, quoted, replace, scroller, words } from "./dom.js";
-import { bind, help } from "./keys.js";
+import { collator, fetchJson } from "./data.js";
+import { counted, cut, h, long, money, named, percent, plain, quoted, replace, scroller, shortName, words } from "./dom.js";
+import { bind, help, move, nothing } from "./keys.js";
 import { save } from "./notes.js";
 
 const MARKS = new Map([[true, "✓"], [false, "✗"], [null, "–"]]);
@@ -105,11 +105,18 @@ class Episodes {
     this.#rows();
   }
 
+  /** Clears the search, else the filters. */
+  #clear() {
+    for (const name of this.asked.get("q") ? ["q"] : Object.keys(FILTERS)) this.asked.delete(name);
+    history.replaceState(null, "", this.href());
+    this.#list();
+  }
+
   // --- the list ---
 
   #list() {
     const { asked } = this;
-    const held = Object.keys(FILTERS).map((name) => [name, [...new Set(this.index.episodes.flatMap((one) => this.values(one)[name]))].sort()]);
+    const held = Object.keys(FILTERS).map((name) => [name, [...new Set(this.index.episodes.flatMap((one) => this.values(one)[name]))].sort(collator.compare)]);
     const fields = held
       .filter(([, values]) => values.length > 1)
       .map(([name, values]) => {
@@ -123,13 +130,21 @@ class Episodes {
     replace(this.place, h(
         "main",
         { class: "episodes" },
-        h("h1", { class: "unseen" }, "Tasks of ", this.index.folders.map((name) => cut(name, 80)).join(", ")),
+        h("h1", { class: "unseen" }, "Tasks of ", this.index.folders.map((name) => shortName(name, 80)).join(", ")),
         (this.index.problems ?? []).map((text) => h("p", { class: "problem" }, text)),
+        this.index.runs.filter(Boolean).map(live),
         h("div", { class: "asked" }, fields, search),
         this.body,
       ));
     this.#rows();
-    bind([{ key: "?", help: "this help", act: help }, { key: "/", help: "search", act: () => search.focus() }], { about: [] });
+    const step = (by) => move(by, this.body.querySelector(".tasks"));
+    bind([
+      { key: "j", help: "next task", act: () => step(1) },
+      { key: "k", help: "task before", act: () => step(-1) },
+      { key: "Enter", help: "open the task", act: () => step(0) },
+      { key: "/", help: "search", act: () => (search.focus(), search.select()) },
+      { key: "?", help: "this help", act: help },
+    ], { about: [] });
   }
 
   #rows() {
@@ -147,8 +162,8 @@ class Episodes {
         h("td", { class: "number" }, one.steps),
         has.cost && h("td", { class: "number" }, money(one.cost_usd)),
         h("td", {}, quoted(one.website, 60)),
-        many.agent && h("td", {}, quoted(one.agent, 60)),
-        many.folder && h("td", {}, quoted(this.index.folders[one.folder], 60)),
+        many.agent && h("td", {}, named(one.agent, 60)),
+        many.folder && h("td", {}, named(this.index.folders[one.folder], 60)),
       );
     const judges = this.judges.map((by) => [this.labels.has(by) && h("span", { class: "tag" }, "label"), " ", quoted(by, 60)]);
     const titles = ["Task", ...judges, has.end && "End", "Steps", has.cost && "Cost, USD", "Website", many.agent && "Agent", many.folder && "Folder"].filter(Boolean);
@@ -156,7 +171,8 @@ class Episodes {
       this.body,
       this.judges.length > 0 && this.#judges(shown),
       h("p", { class: "faint", role: "status" }, `${shown.length} of ${counted(n, "task")}`),
-      scroller("Tasks", h("table", { class: "figures" }, h("thead", {}, h("tr", {}, titles.map((title) => h("th", { scope: "col" }, title)))), h("tbody", {}, shown.map(row)))),
+      scroller("Tasks", h("table", { class: "figures" }, h("thead", {}, h("tr", {}, titles.map((title) => h("th", { scope: "col" }, title)))), h("tbody", { class: "tasks" }, shown.map(row)))),
+      !shown.length && nothing(h("p", { class: "empty" }), "task", this.asked.get("q"), () => this.#clear()),
     );
   }
 
@@ -239,6 +255,18 @@ class Episodes {
       { key: "?", help: "this help", act: help },
     ], { about: [] });
   }
+}
+
+/** The success rate of a run of `browse`, with who acted where. */
+function live({ name, success, n, ci95, agent, model, split }) {
+  const facts = [agent, model, split].filter(Boolean);
+  return h(
+    "p",
+    { class: "card live" },
+    h("strong", {}, success === null ? "No verdicts yet" : `${percent(success)} % success`),
+    ci95 && h("span", { class: "interval" }, ` ${percent(ci95[0])} to ${percent(ci95[1])}, ${counted(n, "task")}`),
+    " · ", facts.map((text) => [quoted(text, 120), " · "]), named(name, 60),
+  );
 }
 
 const toned = (success) => (success === null ? "faint" : success ? "yes" : "no");

@@ -1,7 +1,7 @@
 /** Figures of the steps that pass the filters, with intervals by tasks as scoring/inference.py makes them. */
 
 import { LETTERS } from "./compare.js";
-import { count, cut, h, percent, quoted, scroller } from "./dom.js";
+import { count, cut, h, named, percent, scroller } from "./dom.js";
 
 const SAME = 1e-12;
 const WANTED = 0.975;
@@ -101,7 +101,7 @@ const mean = (values) => sum(values) / values.length;
 
 // --- of a table's rows ---
 
-const METRICS = [["element", "Element Accuracy", "element_accuracy"], ["f1", "Operation F1", "operation_f1"], ["success", "Step SR", "step_success_rate"]];
+const METRICS = [["success", "Step SR", "step_success_rate"], ["element", "Element Accuracy", "element_accuracy"], ["f1", "Operation F1", "operation_f1"]];
 
 /** A metric of one run over some rows, null where no step has it. Steps that its protocol leaves out do not count. */
 function over(table, run, name, metric, rows) {
@@ -120,10 +120,10 @@ function over(table, run, name, metric, rows) {
   return known ? estimateOf([...tasks.values()], average) : null;
 }
 
-/** A table of the runs' figures over these rows, and of Step SR by website. */
-export function figuresOf(table, rows) {
+/** A table of the runs' figures over these rows, and of Step SR by website. `href`: of the steps of a website. */
+export function figuresOf(table, rows, href) {
   const runs = table.runs.map((_, run) => run);
-  const named = (run) => [runs.length > 1 && h("span", { class: "letter" }, LETTERS[run]), quoted(table.index.runs[table.runs[run]].name, 40)];
+  const lettered = (run) => [runs.length > 1 && h("span", { class: "letter" }, LETTERS[run]), named(table.index.runs[table.runs[run]].name)];
   const byWebsite = new Map();
   for (const row of rows) {
     const website = table.coded("website", row);
@@ -133,13 +133,13 @@ export function figuresOf(table, rows) {
   byWebsite.delete("");
   const websites = [...byWebsite].sort((a, b) => b[1].length - a[1].length || (a[0] < b[0] ? -1 : 1));
   const element = runs.some((run) => over(table, run, "success", "step_success_rate", rows));
-  const [name, title, metric] = element ? METRICS[2] : METRICS[1];
+  const [name, title, metric] = element ? METRICS[0] : METRICS[2];
   return [
-    figureTable(["Run", ...METRICS.map(([, one]) => one)], runs.map((run) => [named(run), ...METRICS.map(([one, , full]) => shown(over(table, run, one, full, rows)))])),
+    figureTable(["Run", ...METRICS.map(([, one]) => one)], runs.map((run) => [lettered(run), ...METRICS.map(([one, , full]) => shown(over(table, run, one, full, rows)))])),
     websites.length > 1 &&
       figureTable(
         [`${title} by website`, ...runs.map((run) => (runs.length > 1 ? h("span", { class: "letter" }, LETTERS[run]) : ""))],
-        websites.slice(0, WEBSITES).map(([website, some]) => [[h("bdi", {}, cut(website, 60)), h("span", { class: "faint" }, ` ${count(some.length)}`)], ...runs.map((run) => shown(over(table, run, name, metric, some)))]),
+        websites.slice(0, WEBSITES).map(([website, some]) => [[h("a", { href: href(website) }, h("bdi", {}, cut(website, 60))), h("span", { class: "faint" }, ` ${count(some.length)}`)], ...runs.map((run) => shown(over(table, run, name, metric, some)))]),
       ),
     websites.length > WEBSITES && h("p", { class: "faint" }, `The ${WEBSITES} websites with the most steps, of ${count(websites.length)}.`),
     h("p", { class: "faint" }, "Of the steps listed below, as averages of the kind that each run's protocol quotes, with 95 % intervals by tasks. Steps that a filter chose for their outcome say nothing about other steps."),

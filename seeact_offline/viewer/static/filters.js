@@ -1,7 +1,7 @@
 /** The filters beside the list. A filter stays where it is, whatever the others leave of its steps. */
 
 import { LETTERS } from "./compare.js";
-import { count, cut, h } from "./dom.js";
+import { count, cut, h, named } from "./dom.js";
 
 export function omit(held, name) {
   const { [name]: _, ...rest } = held;
@@ -43,7 +43,7 @@ export class Filters {
   }
 
   #fold(name, place, filters) {
-    const fold = h("details", { class: "fold" }, h("summary", {}, h("span", { class: "letter" }, LETTERS[place]), h("bdi", {}, cut(name, 40))), h("div", { class: "facets" }, filters));
+    const fold = h("details", { class: "fold" }, h("summary", {}, h("span", { class: "letter" }, LETTERS[place]), named(name)), h("div", { class: "facets" }, filters));
     this.folds.set(place, fold);
     return fold;
   }

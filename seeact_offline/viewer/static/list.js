@@ -2,6 +2,7 @@
 
 import { LETTERS, OVERLAP } from "./compare.js";
 import { count, counted, cut, h, keepingFocus, money, quoted, replace, words } from "./dom.js";
+import { nothing } from "./keys.js";
 import { briefFigures, figuresOf } from "./figures.js";
 import { TextSearch } from "./search.js";
 import { Filters, omit, without } from "./filters.js";
@@ -47,7 +48,7 @@ export class ListView {
     this.brief = h("span", { class: "briefs" });
     this.more = h("div", { class: "more" });
     this.figures = h("details", { class: "filtered", on: { toggle: () => this.#drawFigures() } }, h("summary", {}, "Figures of these steps ", this.brief), this.more);
-    this.empty = h("p", { class: "empty", hidden: true }, "No step passes these filters.");
+    this.empty = h("p", { class: "empty", hidden: true });
     this.search = h("input", {
       type: "text", inputmode: "search", class: "search", placeholder: "Search tasks, websites, ids, replies   ( / )", spellcheck: "false",
       "aria-label": "Search tasks, websites, operations and ids, or replies and prompts", on: { input: () => this.#typed() },
@@ -109,7 +110,7 @@ export class ListView {
 
   #drawFigures() {
     replace(this.brief, briefFigures(this.table, this.rows));
-    if (this.figures.open) replace(this.more, figuresOf(this.table, this.rows));
+    if (this.figures.open) replace(this.more, figuresOf(this.table, this.rows, (website) => this.app.href({ filters: { ...this.app.state.filters, website: [website] } })));
   }
 
   /** Chooses the columns that fit. */
@@ -183,6 +184,9 @@ export class ListView {
     this.#sorted(state.sort);
     if (document.activeElement !== this.search) this.search.value = state.q;
     this.empty.hidden = rows.length > 0;
+    // a search of texts that is not done may still find some
+    if (this.texts.status) replace(this.empty);
+    else nothing(this.empty, "step", state.q, () => this.app.go(state.q ? { q: "" } : { filters: {}, ranges: {} }));
     this.body.setAttribute("aria-rowcount", rows.length + 1);
     this.body.setAttribute("aria-colcount", this.columns.length);
     this.spacer.style.height = `${rows.length * this.rowHeight}px`;
@@ -232,7 +236,7 @@ export class ListView {
 
   keys() {
     return [
-      { key: "j", help: "next step", act: () => this.select(Math.min(this.current + 1, this.rows.length - 1)) },
+      { key: "j", help: "next step, or next run, filter or website where one has the focus", act: () => this.select(Math.min(this.current + 1, this.rows.length - 1)) },
       { key: "k", help: "step before", act: () => this.select(Math.max(this.current - 1, 0)) },
       { key: "Enter", help: "open the step", act: () => document.activeElement?.click?.() },
       { key: "f", help: "next step that some run gets wrong", act: () => this.next((row) => this.table.failed(row)) },

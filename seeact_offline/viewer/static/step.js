@@ -3,7 +3,7 @@
 import { LETTERS } from "./compare.js";
 import { loadAhead, loadIndex, loadStep, taskName } from "./data.js";
 import { brief, described, examples, groupName, labelOf, notes, operation, showCommand, turnOf, usage } from "./conversation.js";
-import { copier, count, counted, cut, h, keepingFocus, long, quoted, replace, unknown, words } from "./dom.js";
+import { copier, count, counted, cut, h, keepingFocus, long, named, quoted, replace, unknown, words } from "./dom.js";
 import { elementTable } from "./elements.js";
 import { Filmstrip } from "./filmstrip.js";
 import { byPerson, outcomeChip } from "./list.js";
@@ -366,7 +366,7 @@ export class StepView {
       { class: "tabs", role: "tablist", "aria-label": "Runs", on: { keydown: step } },
       this.runs.map(({ letter, run, held }, place) => {
         const mark = !held || held.outcome === null || held.outcome === "left_out" ? "·" : held.outcome === "success" ? "✓" : "✗";
-        return h("button", { type: "button", role: "tab", title: cut(run.name, 200), on: { click: () => this.#turnTab(place) } }, h("span", { class: "letter" }, letter), h("span", { class: mark === "✓" ? "yes" : mark === "✗" ? "no" : "faint" }, mark), " ", quoted(run.name, 16));
+        return h("button", { type: "button", role: "tab", title: cut(run.name, 200), on: { click: () => this.#turnTab(place) } }, h("span", { class: "letter" }, letter), h("span", { class: mark === "✓" ? "yes" : mark === "✗" ? "no" : "faint" }, mark), " ", named(run.name, 20));
       }),
     );
     this.#markTab();
@@ -408,7 +408,7 @@ export class StepView {
   }
 
   #answer({ place, letter, run, held }) {
-    const title = this.many ? h("h2", {}, h("span", { class: "letter" }, letter), quoted(run.name, 60)) : h("h2", {}, "Answer");
+    const title = this.many ? h("h2", {}, h("span", { class: "letter" }, letter), named(run.name, 60)) : h("h2", {}, "Answer");
     if (!held) return h("div", { class: "card answer", "data-run": letter }, title, outcomeChip(null), h("p", {}, run.finished ? "This run has no such step." : run.progress ? "This step is not done yet." : "This run cannot be read."));
     const { predicted } = held;
     // false for a run without predictions

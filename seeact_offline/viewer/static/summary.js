@@ -1,27 +1,28 @@
 /** Figures, settings and charts of whole runs, above the list. */
 
 import { charts } from "./charts.js";
-import { LETTERS, pairedDifferences } from "./compare.js";
+import { LETTERS, pairedDifferences, signed } from "./compare.js";
 import { fetchJson } from "./data.js";
-import { cut, h, money, percent, plain, quoted, scroller, words } from "./dom.js";
+import { cut, h, money, named, percent, quoted, scroller, shortName, words } from "./dom.js";
 import { progress } from "./live.js";
 
 const METRICS = [
+  ["step_success_rate", "Step SR"],
   ["element_accuracy", "Element Accuracy"],
   ["operation_f1", "Operation F1"],
-  ["step_success_rate", "Step SR"],
 ];
 /** Runs from which on each takes one line. */
 const MANY = 4;
 
 export function summary(app) {
   const { index, table } = app;
-  const heads = ["Run", ...METRICS.map(([, title]) => title), "Offline 0", "Cost", "Files", "Settings"];
+  const [first, ...others] = METRICS.map(([, title]) => title);
+  const heads = ["Run", first, index.runs.length > 1 && "Change", ...others, "Offline 0", "Cost", "Files", "Settings"].filter(Boolean);
   return h(
     "section",
     { class: "summary", "aria-label": "Figures" },
     index.is_sample && h("p", { class: "notice" }, h("strong", {}, "Bundled sample. "), "A small made-up data set to try things on: these figures are not the paper's."),
-    h("h1", { class: "unseen" }, "Steps of ", index.runs.map((run) => cut(run.name, 80)).join(", ")),
+    h("h1", { class: "unseen" }, "Steps of ", index.runs.map((run) => shortName(run.name, 80)).join(", ")),
     scroller(
       "Figures of the runs",
       h(
@@ -43,20 +44,33 @@ function runRow(app, run, place) {
   const facts = [run.model, run.grounding, run.split, run.protocol && `protocol ${run.protocol}`, run.ranker && `ranker ${run.ranker}`, run.replies].filter(Boolean);
   const results = run.results ?? {};
   const box = index.runs.length > 1 && h("input", { type: "checkbox", checked: shown >= 0, "aria-label": `Show ${run.name}`, on: { change: () => choose(app, place) } });
-  const first = index.runs.length > 1 && shown > 0 && h("button", { type: "button", class: "quiet", title: `Make ${run.name} the first run`, on: { click: () => lead(app, place) } }, "make A");
+  const leader = index.runs.length > 1 && shown > 0 && h("button", { type: "button", class: "quiet", title: `Make ${run.name} the first run`, on: { click: () => lead(app, place) } }, "make A");
   const check = run.results && badge(index, place);
-  const name = h("strong", {}, h("bdi", { title: plain(cut(run.name, 300)) }, cut(run.name, 80)));
+  const name = index.runs.length > 1 ? h("a", { href: app.href({ runs: [run.name] }), title: cut(run.name, 300) }, named(run.name, 80)) : named(run.name, 80);
+  const [first, ...others] = METRICS.map(([id]) => h("td", {}, estimate(run.headlines[id])));
   const letter = index.runs.length > 1 && shown >= 0 && h("span", { class: "letter" }, LETTERS[shown]);
   return h(
     "tr",
     { class: shown >= 0 ? null : "unshown", "data-key": run.name },
-    h("th", { scope: "row" }, h("div", { class: "run-name" }, box, letter, name)),
-    METRICS.map(([id]) => h("td", {}, estimate(run.headlines[id]))),
+    h("th", { scope: "row" }, h("div", { class: "run-name" }, box, letter, h("strong", {}, name))),
+    first,
+    index.runs.length > 1 && h("td", {}, change(index, place)),
+    others,
     h("td", {}, percent(results.task_success_rate?.offline0), results.task_success_rate && " %"),
     h("td", {}, money(results.usage?.cost_usd), results.usage?.cost_usd !== undefined && results.usage?.cost_usd !== null && " USD"),
     h("td", {}, check),
-    h("td", { class: "facts" }, first, " ", quoted(facts.join(" · "), 400)),
+    h("td", { class: "facts" }, leader, " ", quoted(facts.join(" · "), 400)),
   );
+}
+
+/** Points of Step SR against the baseline, which is the first run of the index: the paired difference that `compare` prints. */
+function change(index, place) {
+  const pairs = index.comparison?.pairs ?? [];
+  if (place === (pairs[0]?.a ?? 0)) return h("span", { class: "faint" }, "baseline");
+  const gap = pairs.find(({ b }) => b === place)?.metrics.step_success_rate;
+  if (!gap) return h("span", { class: "faint" }, "–");
+  const range = gap.ci95 && `${signed(gap.ci95[0])} to ${signed(gap.ci95[1])}`;
+  return h("span", { class: "change", title: `Points against ${index.runs[pairs[0].a].name}, paired by step` }, h("strong", {}, signed(gap.difference)), range && h("span", { class: "interval" }, " ", range));
 }
 
 /** The checks of an index's runs, fetched once. */
@@ -131,7 +145,7 @@ function settings(index, shown) {
       h(
         "table",
         { class: "figures" },
-        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Setting"), shown.map((place, i) => h("th", { scope: "col" }, shown.length > 1 && h("span", { class: "letter" }, LETTERS[i]), quoted(index.runs[place].name, 40))))),
+        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Setting"), shown.map((place, i) => h("th", { scope: "col" }, shown.length > 1 && h("span", { class: "letter" }, LETTERS[i]), named(index.runs[place].name))))),
         h("tbody", {}, ordered.map((name) => h("tr", { class: shown.length > 1 && differs(name) ? "differs-here" : null }, h("th", { scope: "row" }, words(name)), held.map((one) => h("td", {}, quoted(text(one[name]), 120)))))),
       ),
     ),

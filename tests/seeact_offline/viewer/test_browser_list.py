@@ -225,6 +225,70 @@ def test_disagreements_come_first_below_the_paired_differences(two_runs: Tab) ->
     assert two_runs.faults == []
 
 
+@pytest.mark.parametrize("width", [400, 1280])
+def test_step_sr_and_its_change_come_first_and_are_in_sight(
+    browser: Any, toy_url: Callable[..., str], width: int
+) -> None:
+    with open_tab(browser, toy_url(n=N, n_runs=2), width=width) as tab:
+        page = tab.list()
+        assert tab.texts(".runs thead th")[:4] == ["Run", "Step SR", "Change", "Element Accuracy"]
+        assert [" ".join(text.split()) for text in tab.texts(".runs tbody td:nth-child(3)")] == [
+            "baseline",
+            "−4.0 −10.0 to +2.0",
+        ]
+        right = page.locator(".runs tbody td:nth-child(3)").nth(1).locator(".interval").bounding_box()
+        assert right is not None
+        assert right["x"] + right["width"] <= width
+        assert "Step SR" in tab.page.locator(".pairs tbody th").first.text_content()
+
+
+def test_long_names_keep_their_ends(tab: Tab) -> None:
+    cut = "async (name) => { const { shortName } = await import('./dom.js'); return shortName(name, 20); }"
+    page = tab.list()
+    assert page.evaluate(cut, "seeact-choice-cross-task-top-10") == "seeact-c…-task-top-10"
+    assert page.evaluate(cut, "seeact-choice-top-10") == "seeact-choice-top-10"
+
+
+def test_numbers_in_names_are_sorted_by_value_and_missing_names_last(tab: Tab, tmp_path: Path) -> None:
+    websites = ["shop-10", None, "shop-7", "shop-100"]
+    coded = {name: toy_site.coded(websites) for name in ("website", "domain", "op")}
+    site = toy_site.write_site(tmp_path / "site", n=4, coded=coded)
+    with toy_site.serve(site) as tab.url:
+        tab.list("?sort=website")
+        assert tab.keys() == keys([2, 0, 3, 1])
+
+
+def test_a_search_that_finds_nothing_says_so_and_is_cleared(tab: Tab) -> None:
+    page = tab.list("?q=zeppelin&f.op=CLICK")
+    assert tab.texts(".empty") == ["No step holds “zeppelin”. Clear the search"]
+    page.get_by_role("button", name="Clear the search").click()
+    assert tab.keys() == keys(row for row in range(N) if row % 3 == 0)
+
+
+def test_keys_go_through_runs_filters_and_websites(two_runs: Tab) -> None:
+    page = two_runs.list()
+    focused = "document.activeElement.textContent || document.activeElement.value"
+    page.locator(".runs tbody a").first.focus()
+    page.keyboard.press("j")
+    assert page.evaluate(focused) == "run-1"
+    page.keyboard.press("Enter")
+    two_runs.until("document.querySelectorAll('.runs tr:not(.unshown) .letter').length === 1")
+    two_runs.list()
+    page.locator("[data-facet=op] input").first.focus()
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    assert two_runs.texts(".chips button")[0].startswith("Operation: SELECT")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.className") == "search"
+    two_runs.list("?q=Lisbon")
+    page.locator(".filtered summary").first.click()
+    page.locator(".filtered .figures").nth(1).locator("a").first.focus()
+    page.keyboard.press("j")
+    website = page.evaluate(focused)
+    page.keyboard.press("Enter")
+    two_runs.until(f"location.hash.includes('f.website={website}')")
+
+
 def test_figures_are_rounded_as_the_report_rounds_them(tab: Tab) -> None:
     fractions = [k / n for n in (3, 7, 16, 77, 80, 400, 2000) for k in range(n + 1)]
     fractions += [1 - one for one in fractions] + [-one for one in fractions]

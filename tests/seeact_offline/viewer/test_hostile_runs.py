@@ -48,11 +48,11 @@ def run(sample_run: Path, tmp_path: Path) -> Path:
 
 def shown_beside(good: Path, bad: Path) -> str:
     """Both are looked at; all is shown of the good one. What is said of the bad one."""
-    index = read_json(Site([bad, good]), "index.json")
+    index = read_json(Site([bad, good], baseline=bad), "index.json")
     assert [len(run["problems"]) for run in index["runs"]] == [1, 0]
     assert index["runs"][1]["results"] is not None
     assert -1 not in index["cells"][1]["outcome"]["row"]
-    step = read_json(Site([bad, good]), f"step/{index['keys'][0]}.json")
+    step = read_json(Site([bad, good], baseline=bad), f"step/{index['keys'][0]}.json")
     assert [one is None for one in step["runs"]] == [True, False]
     return str(index["runs"][0]["problems"][0])
 
@@ -167,11 +167,15 @@ def test_no_code_is_loaded_that_a_manifest_names(sample_run: Path, run: Path, na
 
 def test_the_runs_that_can_be_read_are_compared(sample_run: Path, other_run: Path, run: Path) -> None:
     (run / "results.json").write_text("[]")
-    comparison = read_json(Site([other_run, run, sample_run]), "index.json")["comparison"]
+    comparison = read_json(Site([other_run, run, sample_run], baseline=other_run), "index.json")["comparison"]
     assert [(pair["a"], pair["b"]) for pair in comparison["pairs"]] == [(0, 2)]
     assert (
         comparison["pairs"][0]["metrics"]
-        == (read_json(Site([other_run, sample_run]), "index.json")["comparison"]["pairs"][0]["metrics"])
+        == (
+            read_json(Site([other_run, sample_run], baseline=other_run), "index.json")["comparison"]["pairs"][0][
+                "metrics"
+            ]
+        )
     )
 
 
@@ -179,7 +183,7 @@ def test_a_run_that_is_mended_is_shown(sample_run: Path, run: Path, monkeypatch:
     monkeypatch.setattr(sites, "RELOAD_AFTER", 0.0)
     good = (run / "results.json").read_bytes()
     (run / "results.json").write_text("[]")
-    site = Site([run, sample_run])
+    site = Site([run, sample_run], baseline=run)
     assert read_json(site, "index.json")["cells"][0]["outcome"]["values"] == []
     (run / "results.json").write_bytes(good)
     index = read_json(site, "index.json")

@@ -19,7 +19,7 @@ from tests.seeact_offline.viewer.conftest import read_json
 
 
 def index_of(*runs: Path) -> dict[str, Any]:
-    return read_json(Site(runs), "index.json")
+    return read_json(Site(runs, baseline=runs[0]), "index.json")
 
 
 def rows_of(index: dict[str, Any], run: int = 0) -> list[dict[str, Any]]:

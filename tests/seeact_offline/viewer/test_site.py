@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import seeact_offline as so
 from seeact_offline.records import InputError
 from seeact_offline.results.recompute import rescore
 from seeact_offline.viewer import site as sites
@@ -19,6 +20,7 @@ from seeact_offline.viewer.run_data import read_run
 from seeact_offline.viewer.server import Address
 from seeact_offline.viewer.site import Site
 from seeact_offline.viewer.site_files import json_file
+from tests.seeact_offline.conftest import Sample
 from tests.seeact_offline.viewer.conftest import ask, read_json
 
 
@@ -85,6 +87,32 @@ def test_runs_of_one_name_are_called_by_their_paths(sample_run: Path, tmp_path: 
     shutil.copytree(sample_run, copy)
     names = [run["name"] for run in read_json(Site([sample_run, copy]), "index.json")["runs"]]
     assert names == [str(sample_run), str(copy)]
+
+
+@pytest.mark.parametrize(("named", "expected"), [(None, ["b", "a", "c"]), ("c", ["c", "a", "b"])])
+def test_the_oldest_run_stands_first_unless_a_baseline_is_named(
+    sample_run: Path, tmp_path: Path, named: str | None, expected: list[str]
+) -> None:
+    for name, date in {"a": "2026-03-02", "b": "2026-03-01", "c": None}.items():
+        manifest = json.loads((shutil.copytree(sample_run, tmp_path / name) / "manifest.json").read_text())
+        (tmp_path / name / "manifest.json").write_text(json.dumps(manifest | {"made": {"date": date}}))
+    site = Site([tmp_path / name for name in "abc"], baseline=None if named is None else tmp_path / named)
+    index = read_json(site, "index.json")
+    assert [run["name"] for run in index["runs"]] == expected
+    assert [(pair["a"], pair["b"]) for pair in index["comparison"]["pairs"]] == [(0, 1), (0, 2)]
+
+
+def test_data_named_by_a_relative_path_are_found_from_elsewhere(
+    sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(sample.dataset, tmp_path / "work" / "data")
+    monkeypatch.chdir(tmp_path / "work")
+    run = so.evaluate(dataset="data", scores=sample.scores, limit=1, out="runs/a").path.resolve()
+    monkeypatch.chdir(tmp_path)
+    assert Site([run]).data_problems == []
+    shutil.rmtree(tmp_path / "work" / "data")
+    (problem,) = Site([run]).data_problems
+    assert problem.endswith("name the data with `view --dataset DIR`.")
 
 
 def test_a_run_is_read_again_when_a_file_changes_unless_it_is_half_written(

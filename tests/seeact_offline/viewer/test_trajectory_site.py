@@ -53,7 +53,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"annotation_id": name, "end": end, "cost_usd": 0.25, "calls": 2, "detail": ""} for name, end in ends.items()
     ]
     (path / "episodes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (path / "manifest.json").write_text(json.dumps({"settings": {"places": "sites"}}))
+    settings = {"places": "sites", "agent": "webvoyager", "model": "m", "split": "cross_task"}
+    (path / "manifest.json").write_text(json.dumps({"settings": settings}))
     return path
 
 
@@ -79,6 +80,24 @@ class TestInABrowser:
         opened.page.click("tbody a")
         opened.page.wait_for_selector(".frames")
         assert opened.texts("nav .faint") == ["1 of 1"]
+
+    def test_a_live_run_begins_with_its_success_rate(self, opened: Tab) -> None:
+        assert opened.texts(".live") == ["50.0 % success 9.5 to 90.5, 2 tasks · webvoyager · m · cross_task · live"]
+
+    def test_keys_go_through_the_tasks_and_an_empty_search_is_cleared(self, opened: Tab) -> None:
+        page = opened.page
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        assert page.evaluate("document.activeElement.textContent") == "Task a"
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".frames")
+        page.keyboard.press("Escape")
+        page.wait_for_selector("tbody.tasks")
+        page.keyboard.press("/")
+        page.keyboard.type("zeppelin")
+        assert opened.texts(".empty") == ["No task holds “zeppelin”. Clear the search"]
+        page.get_by_role("button", name="Clear the search").click()
+        assert len(opened.texts("tbody .task")) == 3
 
     def test_a_task_is_a_strip_of_its_pages_with_the_place_acted_on(self, opened: Tab) -> None:
         opened.page.click("text=Task a")
