@@ -44,8 +44,10 @@ README_WORDS = 900
 ROWS = 4
 """Rows a split: enough for `show --step 3`."""
 RANKED = frozenset({"eval", "show", "ablate-markup"})
-OF_OTHERS = frozenset({"--generation-config", "--mm-processor-kwargs", "--num_processes", "--tensor-parallel-size"})
-"""Options of vLLM and of accelerate."""
+OF_OTHERS = frozenset(
+    {"--generation-config", "--mm-processor-kwargs", "--model-role", "--num_processes", "--tensor-parallel-size"}
+)
+"""Options of vLLM, accelerate and Inspect."""
 NAMED = re.compile(
     r'(?:\b(?:RowError|CallError|ReplyError|StepError|Failure|Fault|log\.add)\(\s*|\bfailure=)"([a-z_0-9]+)"'
 )

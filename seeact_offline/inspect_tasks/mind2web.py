@@ -37,6 +37,7 @@ from seeact_offline.ranking.stage import DATA, RANKING
 from seeact_offline.records import (
     CallError,
     Completion,
+    ImageDetail,
     ImageFormat,
     InputError,
     Message,
@@ -60,7 +61,7 @@ DECLINED = {"content_filter": "refused", "max_tokens": "truncated", "model_lengt
 TASKS_AT_ONCE = 8
 """Tasks whose pages are in memory: samples of a task are asked one after the other, of several tasks side by side."""
 OWN_GROUPS = (DATA, RANKING, QUESTIONS)
-OWN_OPTIONS = frozenset({"protocol", "seed", "image_format"})
+OWN_OPTIONS = frozenset({"protocol", "seed", "image_format", "image_detail"})
 PREDICTION, TRUTH = "prediction", "truth"
 """Names in the store of a sample and in the metadata of its score: lines of predictions.jsonl and targets.jsonl."""
 
@@ -84,8 +85,8 @@ def mind2web(**options: Any) -> Task:
             [Sample(input=str(key), id=str(key), metadata={"task": key.annotation_id}) for key in run.split.keys],
             name=str(settings["split"]),
         ),
-        solver=ask(run, ImageFormat.read(config.image_format)),
-        scorer=step_success(run.protocol.name, {**settings, "model": "inspect"}),
+        solver=ask(run, ImageFormat.read(config.image_format), config.image_detail),
+        scorer=step_success(run.protocol.name, {**settings, "model": "inspect"}, is_grounded=not config.ungrounded),
         config=GenerateConfig(temperature=config.temperature, max_tokens=config.max_tokens),
     )
 
@@ -96,16 +97,18 @@ def mind2web(**options: Any) -> Task:
 class InspectModel(Model):
     """Asks the model of an Inspect evaluation, for one sample."""
 
-    def __init__(self, state: TaskState, image_format: ImageFormat) -> None:
-        self._state, self._format = state, image_format
+    def __init__(self, state: TaskState, image_format: ImageFormat, detail: ImageDetail) -> None:
+        self._state, self._format, self._detail = state, image_format, detail
         self.error: Exception | None = None
         """An error of Inspect or of its provider, by which the sample fails."""
 
     async def complete(self, request: Request) -> Completion:
         """Raises CallError where the model declined, and what Inspect raises."""
         messages = [await in_thread(self._message, message) for message in request.messages]
+        # a planner's grounder may be another model: --model-role grounder=...
+        model = get_model(role="grounder") if request.for_second else get_model()
         try:
-            output = await get_model().generate(messages)
+            output = await model.generate(messages)
         except Exception as error:
             self.error = error
             raise
@@ -123,7 +126,7 @@ class InspectModel(Model):
         content: list[Content] = [ContentText(text=message.text)]
         if message.picture is not None:
             encoded = base64.b64encode(message.picture.encoded(self._format)).decode("ascii")
-            content.append(ContentImage(image=f"data:{self._format.mime};base64,{encoded}", detail="high"))
+            content.append(ContentImage(image=f"data:{self._format.mime};base64,{encoded}", detail=self._detail))
         if message.role == "system":
             return ChatMessageSystem(content=message.text)
         return (ChatMessageAssistant if message.role == "assistant" else ChatMessageUser)(content=content)
@@ -135,7 +138,7 @@ def output_message(output: ModelOutput) -> list[ChatMessage]:
 
 
 @solver
-def ask(run: OpenRun, image_format: ImageFormat) -> Solver:
+def ask(run: OpenRun, image_format: ImageFormat, detail: ImageDetail) -> Solver:
     """Asks the step of a sample: prepares it, sends its questions, and keeps prediction and truth."""
     lock = asyncio.Lock()
 
@@ -152,7 +155,7 @@ def ask(run: OpenRun, image_format: ImageFormat) -> Solver:
         async with lock:
             step = (await in_thread(steps_of, state.metadata["task"]))[str(state.sample_id)]
             ranked = await in_thread(scores)
-        model = InspectModel(state, image_format)
+        model = InspectModel(state, image_format, detail)
         answer = await ask_step(step, ranked, model, grounding=run.grounding, top_k=run.asking.top_k)
         if model.error is not None:
             raise model.error
@@ -167,7 +170,7 @@ def ask(run: OpenRun, image_format: ImageFormat) -> Solver:
 
 
 @metric
-def figures(protocol: str, settings: dict[str, Any]) -> Metric:
+def figures(protocol: str, settings: dict[str, Any], is_grounded: bool) -> Metric:
     """The figures of `results.json` as the protocol quotes them, each with its interval."""
 
     def compute(scores: Sequence[SampleScore]) -> dict[str, float]:
@@ -177,7 +180,7 @@ def figures(protocol: str, settings: dict[str, Any]) -> Metric:
         predictions = [read_prediction(lines[PREDICTION]) for lines in kept]
         truths = [read_target(lines[TRUTH]) for lines in kept]
         run = ScoringInput(settings, predictions, truths, complete=True)
-        quoted = assemble(run, find_protocol(protocol)).results.headlines
+        quoted = assemble(run, find_protocol(protocol, grounded=is_grounded)).results.headlines
         made: dict[str, float] = {}
         for name in FIGURES:
             if name in quoted:
@@ -188,12 +191,12 @@ def figures(protocol: str, settings: dict[str, Any]) -> Metric:
     return compute
 
 
-def step_success(protocol: str, settings: dict[str, Any]) -> Scorer:
+def step_success(protocol: str, settings: dict[str, Any], is_grounded: bool) -> Scorer:
     """Step success of each sample, 1 or 0, with element, operation and failure in its metadata."""
 
-    @scorer(metrics=[figures(protocol, settings)], name="step_success")
+    @scorer(metrics=[figures(protocol, settings, is_grounded)], name="step_success")
     def made() -> Scorer:
-        rules = find_protocol(protocol)
+        rules = find_protocol(protocol, grounded=is_grounded)
 
         async def score(state: TaskState, target: Target) -> Score:
             lines = {name: state.store.get(name) for name in (PREDICTION, TRUTH)}
@@ -204,7 +207,8 @@ def step_success(protocol: str, settings: dict[str, Any]) -> Scorer:
                 answer=f"{prediction.op} {prediction.value} at {prediction.element_id}",
                 explanation=scored.outcome,
                 metadata={
-                    "element": scored.element, "operation_f1": scored.operation_f1, "failure": prediction.failure, **lines,
+                    "website": truth.website, "domain": truth.domain, "op": truth.op, "element": scored.element,
+                    "operation_f1": scored.operation_f1, "failure": prediction.failure, **lines,
                 },
             )  # fmt: skip
 

@@ -17,8 +17,8 @@ from tests.lazily import Lazy
 
 inspect_ai: Any = Lazy("inspect_ai")
 models: Any = Lazy("inspect_ai.model")
-pytestmark = pytest.mark.filterwarnings("ignore")
-"""Inspect and its packages warn of their own code."""
+# Inspect and its packages warn of their own code
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
 FIGURES = ("element_accuracy", "operation_f1", "step_success_rate")
 DATA = {"split": "cross_website", "limit": 4}
 """More than 20 steps of the sample."""
@@ -70,7 +70,18 @@ def test_figures_equal_those_of_eval_on_the_same_replies(grounding: str, tmp_pat
         for step in run.to_pandas("steps").to_dict("records")
     }
     for sample in log.samples:
+        assert {"website", "op"} <= sample.scores["step_success"].metadata.keys()
         assert sample.scores["step_success"].value == by_step[str(sample.id)]["success"]
+
+
+def test_a_run_without_elements_has_the_figures_of_its_operations_alone(tmp_path: Path) -> None:
+    log = evaluated(tmp_path, word_counting, ungrounded=True)
+    run = so.evaluate(**DATA, ungrounded=True, model="builtin/lexical", out=tmp_path / "run")
+    got = {name: metric.value for name, metric in log.results.scores[0].metrics.items()}
+    quoted = run.record.headlines["operation_f1"]
+    low, high = quoted["ci95"]
+    expected = {"operation_f1": quoted["value"], "operation_f1_low": low, "operation_f1_high": high}
+    assert got == pytest.approx(expected)
 
 
 def test_a_model_that_declines_is_a_named_failure_of_its_step(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from seeact_offline.cli import finetune, main
+from seeact_offline.cli.parser import Parser
 from seeact_offline.dataset import TEST_SPLITS
 from seeact_offline.ranking.rankers import PUBLISHED
 from seeact_offline.records import InputError
@@ -18,7 +19,7 @@ from seeact_offline.training.recipe import SMALL, Recipe, Running
 
 
 def parsed(words: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
+    parser = Parser()
     finetune.add_arguments(parser)
     return parser.parse_args(["--out", "model", *words.split()])
 
@@ -165,7 +166,7 @@ def test_the_cards_command_trains_the_same(tmp_path: Path) -> None:
         "--small --recipe mindact-released --prompts seeact --epochs 3 --hard-negatives 7 --scores s.parquet --limit 5 --lora 8 --quantised"
     )
     _, _, *words = finetune._command(args).split()
-    again = argparse.ArgumentParser()
+    again = Parser()
     finetune.add_arguments(again)
     repeated = again.parse_args(words)
     assert finetune.fine_tuning_of(repeated).resolved_recipe == finetune.fine_tuning_of(args).resolved_recipe

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import io
 import json
@@ -19,6 +18,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from seeact_offline.cli import main, train_ranker
+from seeact_offline.cli.parser import Parser
 from seeact_offline.dataset import load_steps, open_split
 from seeact_offline.ranking import candidate_texts
 from seeact_offline.ranking.trainable import SmallModel
@@ -53,7 +53,7 @@ def few_tried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def settings(words: str) -> TrainingSettings:
-    parser = argparse.ArgumentParser()
+    parser = Parser()
     train_ranker.add_arguments(parser)
     return train_ranker.training_of(parser.parse_args(["--out", "ranker", *words.split()])).settings
 
