@@ -109,6 +109,7 @@ class InspectModel(Model):
         model = get_model(role="grounder") if request.for_second else get_model()
         try:
             output = await model.generate(messages)
+        # a provider may raise anything, and the loop would make it a failure of the step
         except Exception as error:
             self.error = error
             raise

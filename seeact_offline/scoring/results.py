@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Self
@@ -14,7 +14,9 @@ import msgspec
 from msgspec import structs
 
 from seeact_offline.files.formats import FormatError, check_finite, short, typed
-from seeact_offline.records import Metric, Prediction, StepKey, StepScore, Summary, Truth
+from seeact_offline.records import Prediction, StepKey, StepScore, Summary, Truth
+from seeact_offline.scoring.also_right import second_figure
+from seeact_offline.scoring.figure_entries import ResultsFigure, SecondFigure, figure_entries
 from seeact_offline.scoring.inference import wilson
 from seeact_offline.scoring.labelled_predictions import LabelledPredictions
 from seeact_offline.scoring.metrics import METRICS
@@ -39,19 +41,6 @@ ELEMENT_RULES: Mapping[str, str] = {"strict": "strict_id_hit", "lenient": "lenie
 """The rules beside Element Accuracy by which a web agent's element is right, and the note of a step that is."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResultsFigure(Metric):
-    """A metric of `results.json`."""
-
-    quoted: str | msgspec.UnsetType = msgspec.UNSET
-    """The average that a protocol from outside the package quotes; not in the file for a protocol of this package."""
-
-    @property
-    def named(self) -> dict[str, Any]:
-        """The entry of `results.json`."""
-        return dict(msgspec.to_builtins(self))
-
-
 class PartFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The figures of some of a run's steps."""
 
@@ -67,22 +56,6 @@ class PartFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         """One of METRICS."""
         figure: ResultsFigure | None = getattr(self, metric)
         return figure
-
-
-class SecondFigure(msgspec.Struct, frozen=True, kw_only=True):
-    """The metrics of a run where other right answers count too."""
-
-    n_steps: int
-    """Steps that count and have another right answer."""
-    n_gained: int
-    """Steps that succeed by another right answer and not by the annotated one; without elements, whose operation is
-    right by one alone."""
-    of_file: int = 0
-    """Steps among them that a file names."""
-    element_accuracy: ResultsFigure | None
-    """None, as is `step_success_rate`, for a run that asks for no element."""
-    operation_f1: ResultsFigure
-    step_success_rate: ResultsFigure | None
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -353,7 +326,6 @@ def _events(run: ScoringInput, summary: Summary) -> dict[str, Any]:
 
 def _second_readings(run: ScoringInput, scores: Sequence[StepScore], protocol: Protocol) -> dict[str, Any]:
     """The fields with figures of some of the steps, by other rules, or of other orders."""
-    from seeact_offline.scoring.also_right import second_figure
 
     truths, settings = run.truths, run.settings
     by_split: dict[str, PartFigures] | None = None
@@ -412,15 +384,6 @@ def _averages(summary: Summary, protocol: Protocol) -> dict[str, Any]:
         "n_tasks": summary.n_tasks,
         "n_steps": summary.n_steps,
         **figure_entries({name: getattr(summary, name) for name in METRICS}, protocol),
-    }
-
-
-def figure_entries(figures: Mapping[str, Metric | None], protocol: Protocol) -> dict[str, Any]:
-    """Figures as `results.json` has them, by name."""
-    return {
-        name: figure
-        and ResultsFigure(**asdict(figure), quoted=protocol.average_of(name) if protocol.code else msgspec.UNSET)
-        for name, figure in figures.items()
     }
 
 

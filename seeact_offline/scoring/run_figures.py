@@ -12,10 +12,11 @@ from typing import Any
 
 from seeact_offline.records import InputError, Metric, StepKey, Usage
 from seeact_offline.scoring import aggregate, inference
+from seeact_offline.scoring.figure_entries import ResultsFigure
 from seeact_offline.scoring.metrics import METRICS, STEP_FIELDS
 from seeact_offline.scoring.paired import UNKNOWN
 from seeact_offline.scoring.protocols import PROTOCOLS, Protocol, headline
-from seeact_offline.scoring.results import ELEMENT_RULES, Results, ResultsFigure
+from seeact_offline.scoring.results import ELEMENT_RULES, Results
 from seeact_offline.scoring.step_scores import StepRow
 from seeact_offline.scoring.waterfall import LEFT_OUT, NOT_RUN, is_unreadable
 

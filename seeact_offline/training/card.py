@@ -6,7 +6,9 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from seeact_offline.files.markdown import cell, percent, table
 from seeact_offline.scoring.protocols import headline
@@ -14,9 +16,6 @@ from seeact_offline.scoring.report import first_tasks
 from seeact_offline.tables.figures import FAINT, GRID, INK
 from seeact_offline.training.baseline import Baseline, FineTuning
 from seeact_offline.training.training_rows import CUTS, RowCounts
-
-if TYPE_CHECKING:
-    from seeact_offline.training.tuning import FineTuningResult
 
 SAMPLE = (
     "It was trained on the bundled sample, fictional websites made to try the program: no figure here says anything of"
@@ -51,6 +50,20 @@ SHARES = {
     "eval_answer_accuracy": (ANSWERS, "whole answer, tasks held out"),
 }
 """Entries of the log that are drawn in percent: their colours and names."""
+
+
+@dataclass(frozen=True, slots=True)
+class FineTuningResult:
+    """The outcome of a fine-tuning."""
+
+    folder: Path
+    made: RowCounts
+    history: tuple[Mapping[str, float], ...]
+    """The Trainer's log."""
+    seconds: float
+    """Seconds of training, in this process."""
+    results: tuple[Mapping[str, Any], ...] = ()
+    """`results.json` of each split."""
 
 
 def render(

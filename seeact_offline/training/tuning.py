@@ -14,11 +14,10 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 from seeact_offline.dataset import TEST_SPLITS, Split, open_split
@@ -36,7 +35,7 @@ from seeact_offline.scoring.report import Extent, data_in_words
 from seeact_offline.tables.table_input import EVALUATION, RECORD
 from seeact_offline.training.baseline import PROMPTS, Baseline, FineTuning, OpenBaseline, find_baseline
 from seeact_offline.training.bases import train_tokenizer
-from seeact_offline.training.card import learning_curve_png, render
+from seeact_offline.training.card import FineTuningResult, learning_curve_png, render
 from seeact_offline.training.checks import check_separate, check_settings
 from seeact_offline.training.mindact_rows import MultiChoice, words_of
 from seeact_offline.training.recipe import NEW_TOKENS, SmallBase
@@ -61,20 +60,6 @@ from seeact_offline.training.training_rows import RowCounts, held_out_tasks, ope
 CARD = "README.md"
 CURVE = "learning_curve.png"
 NAMED_PACKAGES = ("seeact-offline", "torch", "transformers", "accelerate", "datasets", "tokenizers")
-
-
-@dataclass(frozen=True, slots=True)
-class FineTuningResult:
-    """The outcome of a fine-tuning."""
-
-    folder: Path
-    made: RowCounts
-    history: tuple[Mapping[str, float], ...]
-    """The Trainer's log."""
-    seconds: float
-    """Seconds of training, in this process."""
-    results: tuple[Mapping[str, Any], ...] = ()
-    """`results.json` of each split."""
 
 
 def fine_tune(asked: FineTuning, watch: Watch | None = None) -> FineTuningResult:

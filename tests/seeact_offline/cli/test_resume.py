@@ -38,6 +38,8 @@ def answer(body: dict[str, Any]) -> str:
 class KillingAnswer:
     """Answers until request number `at`, upon which it kills the process that asks."""
 
+    signal = signal.SIGKILL
+
     def __init__(self, at: int) -> None:
         self.process: subprocess.Popen[bytes] | None = None
         self.known = threading.Event()
@@ -52,7 +54,7 @@ class KillingAnswer:
             if self._count == self._at:
                 assert self.known.wait(START_S)
                 assert self.process is not None
-                self.process.kill()
+                self.process.send_signal(self.signal)
         return answer(body)
 
 
@@ -83,16 +85,13 @@ def counted(requests: list[dict[str, Any]]) -> Counter[str]:
 class InterruptingAnswer(KillingAnswer):
     """Sends Ctrl-C at request number `at`, whose answer, as those beside it, comes only then."""
 
+    signal = signal.SIGINT
+
     def __call__(self, body: dict[str, Any]) -> str:
-        with self._lock:
-            self._count += 1
-            if self._count == self._at:
-                assert self.known.wait(START_S)
-                assert self.process is not None
-                self.process.send_signal(signal.SIGINT)
+        reply = super().__call__(body)
         if self._count >= self._at:
             time.sleep(0.5)
-        return answer(body)
+        return reply
 
 
 @pytest.fixture
