@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.annexes import needs
 from tests.lazily import Lazy
 from tests.seeact_offline.conftest import Cli, Sample
 
@@ -27,10 +28,14 @@ def bucket(cli: Cli, sample: Sample, tmp_path: Path) -> str:
     return "memory://bucket/runs"
 
 
-def test_runs_at_a_url_are_listed_compared_and_tabled(cli: Cli, bucket: str, tmp_path: Path) -> None:
+def test_runs_at_a_url_are_listed_compared_and_tabled(cli: Cli, bucket: str) -> None:
     assert cli("runs", bucket).out.count("finished") == 2
     assert "## b against a, the baseline" in cli("compare", f"{bucket}/a", f"{bucket}/b").out
     assert cli("tables", "--table", 2, f"{bucket}/a", "--format", "markdown").status == 0
+
+
+@needs("viewer")
+def test_a_run_at_a_url_is_viewed(cli: Cli, bucket: str, tmp_path: Path) -> None:
     assert cli("view", f"{bucket}/a", "--bundle", tmp_path / "site").status == 0
 
 
