@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,8 @@ def write_run(folder: Path, data: Path, fingerprint: str, *words: object, n_step
     manifest["settings"] |= {"dataset": str(data), "dataset_fingerprint": fingerprint}
     manifest["identity"]["dataset_fingerprint"] = fingerprint
     (folder / "manifest.json").write_text(json.dumps(manifest))
+    # says that all steps were reached
+    shutil.copy(once / "results.json", folder)
     predictions = [_with_plans(line) for line in _lines(once / "predictions.jsonl")]
     calls = [call for line in predictions for call in _calls(line)]
     files = {"predictions": predictions, "targets": [*_lines(once / "targets.jsonl")], "calls": calls}
