@@ -38,7 +38,9 @@ def kept_cost(folder: RunFolder, stores: Iterable[Path], price: Price | None) ->
     inside = (path.parent for path in folder.path.glob("*/predictions.jsonl"))
     shared = (path for path in inside if not (path / folder.ledger.name).exists())
     unusable = 0.0
-    for answer in chain.from_iterable(RunFolder(path).load().values() for path in (folder.path, *shared)):
+    for answer in chain.from_iterable(
+        RunFolder(path).load(with_calls=True).values() for path in (folder.path, *shared)
+    ):
         calls = [(call.record, usd(call.record.usage)) for call in answer.calls if call.record.usage is not None]
         paid |= {call.asked: cost for call, cost in calls if call.from_store is None}
         unusable += max(0.0, usd(answer.usage) - sum(cost for call, cost in calls if not call.reused))

@@ -49,10 +49,6 @@ DATA = frozenset({"dataset_fingerprint", "data_digest"})
 PACKAGES = ("seeact-offline", "lxml", "numpy", "pyarrow", "pillow", "openai", "datasets", "torch", "transformers")
 
 
-OWN_WORDS = ("label", "tags", "metadata")
-"""Settings that are the user's own words about a run."""
-
-
 class Made(msgspec.Struct, frozen=True):
     """The date and command with which a run was begun, and how it asks."""
 
@@ -88,12 +84,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     def lines(self) -> dict[str, Any]:
         """The parts that may change while a run is in its folder."""
         return {"settings": self.settings, **({"replies": self.replies} if self.replies else {})}
-
-
-def own_words(label: str | None, tags: Collection[str], metadata: Mapping[str, str]) -> dict[str, Any]:
-    """The entries of a run's settings that are the user's own words about it."""
-    words = zip(OWN_WORDS, (label, sorted(set(tags)), dict(sorted(metadata.items()))), strict=True)
-    return {name: value for name, value in words if value}
 
 
 class RunFolder:
@@ -244,10 +234,11 @@ class RunFolder:
         self._targets.append(target_line(truth))
         self._journal.append(prediction_line(prediction))
 
-    def load(self) -> dict[StepKey, Prediction]:
-        """Predictions so far, without a last line that a crash has torn. Raises InputError for other damage."""
+    def load(self, with_calls: bool = False) -> dict[StepKey, Prediction]:
+        """Predictions so far, without a last line that a crash has torn, and without their `calls` unless asked for.
+        Raises InputError for other damage."""
         done: dict[StepKey, Prediction] = {}
-        calls = self.load_calls()
+        calls = self.load_calls() if with_calls else {}
         for line in self._journal.lines():
             with worded(f"line {line.number} of {self.predictions}, which is no prediction of ours"):
                 prediction = read_prediction(line.text)
@@ -411,8 +402,7 @@ def prediction_line(prediction: Prediction) -> str:
 
 def read_prediction(text: str) -> Prediction:
     """Reverses `prediction_line`. Raises FormatError."""
-    decoded(text, _WholePrediction)
-    return decoded(text, Prediction)
+    return Prediction(**msgspec.structs.asdict(decoded(text, _WholePrediction)))
 
 
 def target_line(truth: Truth) -> str:
@@ -467,7 +457,13 @@ class _CallPlace(KeyedRow, frozen=True):
 
 _WholePrediction = msgspec.defstruct(
     "_WholePrediction",
-    [(name, Any) for name in Prediction.__struct_encode_fields__ if name not in LEFT_OUT[Prediction] | OWN_FILES],
+    [
+        (field.name, field.type)
+        for field in msgspec.structs.fields(Prediction)
+        if field.encode_name not in LEFT_OUT[Prediction] | OWN_FILES
+    ],
+    bases=(Prediction,),
+    kw_only=True,
 )
 """All that a line never lacks. Of these, `Prediction` has defaults for those who make one."""
 

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from seeact_offline.records import Metric, Prediction, StepKey, StepScore, Summary, Usage
-from seeact_offline.scoring import inference
+from seeact_offline.records import KeyedRow, Metric, Prediction, StepKey, StepScore, Summary, Usage
+from seeact_offline.scoring import inference, metrics
 
 RECALL_AT = (1, 3, 5, 10, 20, 50)
 _NOTHING = Metric(0.0, 0.0, (0.0, 1.0))
@@ -47,7 +47,7 @@ def summarise(
         step_success_rate=average_where_known([s.success for s in scores], average, empty=_NOTHING),
         task_success_rate={f"offline{n}": task_success(tasks, n, missing) for n in (0, 1)},
         recall_at_k={
-            str(k): recall_at_k([s.best_rank for s in scores], k) if has_ranks and k <= (top_k or 0) else None
+            str(k): metrics.recall_at_k([s.best_rank for s in scores], k) if has_ranks and k <= (top_k or 0) else None
             for k in RECALL_AT
         },
         waterfall=Counter(s.outcome for s in scores),
@@ -72,11 +72,11 @@ def average_where_known(values: Sequence[float | None], average: Average, empty:
     return average([float(value or 0) for value in values])
 
 
-def by_task(keys: Sequence[StepKey], values: Sequence[T]) -> dict[str, list[T]]:
+def by_task(steps: Sequence[StepKey | KeyedRow], values: Sequence[T]) -> dict[str, list[T]]:
     """Values of steps by task (`annotation_id`), tasks by first appearance: the one definition of the clusters."""
     tasks: dict[str, list[T]] = {}
-    for key, value in zip(keys, values, strict=True):
-        tasks.setdefault(key.annotation_id, []).append(value)
+    for step, value in zip(steps, values, strict=True):
+        tasks.setdefault(step.annotation_id, []).append(value)
     return tasks
 
 
@@ -143,10 +143,3 @@ def task_success(
     failures = [missing.get(task, 0) + sum(1 - (s.success or 0) for s in steps) for task, steps in tasks.items()]
     done = [n <= allowed_failures for n in failures]
     return sum(done) / len(done)
-
-
-def recall_at_k(best_ranks: Sequence[int | None], k: int) -> float:
-    """Share of steps whose best positive has a rank below k. Steps without a positive count as 0."""
-    if not best_ranks:
-        return 0.0
-    return sum(rank is not None and rank < k for rank in best_ranks) / len(best_ranks)

@@ -331,7 +331,7 @@ class _Table:
         return np.bincount(self.task_of, weights=credit) / np.bincount(self.task_of)
 
     def metric_of(self, credit: np.ndarray) -> Metric:
-        return aggregate.metric(aggregate.by_task([step.key for step in self.steps], credit.tolist()))
+        return aggregate.metric(aggregate.by_task(self.steps, credit.tolist()))
 
     def macro(self, metric: str, name: str) -> float:
         return float(self.means(self.credit(metric, name)).mean())
