@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
@@ -103,29 +104,38 @@ def metric(values: Mapping[str, Sequence[float]]) -> Metric:
     """
     if not values:
         return _NOTHING
-    tasks = list(values.values())
-    means, micro = task_means(tasks), inference.total(map(inference.total, tasks)) / sum(map(len, tasks))
+    steps, task_of, sizes = _columns(values.values())
+    sums = np.bincount(task_of, weights=steps)
+    means, micro = sums / sizes, inference.total(sums.tolist()) / len(steps)
     macro = float(means.mean())
-    spread = float(task_means([[(x - macro) ** 2 for x in steps] for steps in tasks]).mean())
-    return Metric(macro, micro, **asdict(inference.interval(macro, means, spread, sum(map(len, tasks)))))
+    spread = float((np.bincount(task_of, weights=(steps - macro) ** 2) / sizes).mean())
+    return Metric(macro, micro, **asdict(inference.interval(macro, means, spread, len(steps))))
 
 
 def micro_interval(values: Mapping[str, Sequence[float]]) -> inference.Interval:
     """The interval of the micro average, the mean over steps, clustered by task. `values`: task -> values of its
     steps."""
-    tasks = list(values.values())
-    steps = np.concatenate([np.asarray(of_task, dtype=float) for of_task in tasks]) if tasks else np.zeros(0)
-    if not len(steps):
+    if not values:
         return inference.Interval((0.0, 1.0))
+    steps, task_of, sizes = _columns(values.values())
     micro = float(steps.mean())
-    added = np.array([inference.total(of_task) - micro * len(of_task) for of_task in tasks]) / len(steps)
+    added = (np.bincount(task_of, weights=steps) - micro * sizes) / len(steps)
     spread = float(((steps - micro) ** 2).mean())
     return inference.interval(micro, inference.linearised(micro, added), spread, len(steps))
 
 
-def task_means(tasks: Sequence[Sequence[float]]) -> np.ndarray:
+def task_means(tasks: Collection[Sequence[float]]) -> np.ndarray:
     """Each task's mean, shape (n_tasks,), from the values of its steps."""
-    return np.array([inference.total(steps) / len(steps) for steps in tasks], dtype=float)
+    steps, task_of, sizes = _columns(tasks)
+    means: np.ndarray = np.bincount(task_of, weights=steps) / sizes
+    return means
+
+
+def _columns(tasks: Collection[Sequence[float]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The values of all steps, the task of each, numbered from 0, and the number of steps of each task."""
+    sizes = np.array([len(steps) for steps in tasks], dtype=int)
+    steps = np.fromiter(chain.from_iterable(tasks), dtype=float, count=int(sizes.sum()))
+    return steps, np.repeat(np.arange(len(sizes)), sizes), sizes
 
 
 def task_success(

@@ -209,9 +209,7 @@ def compare_runs(
         tied={metric: _tied(table, metric, seed) for metric in table.metrics},
         pairs=tuple(pair for metric in table.metrics for pair in _pairs(table, metric, detect, seed)),
         always_click=table.metric_of(table.clicks),
-        over_always_click={
-            name: table.gap(table.credit("operation_f1", name), table.clicks, seed) for name in table.names
-        },
+        over_always_click=table.gaps(table.credits["operation_f1"], table.clicks, seed),
         repeats=tuple(repeat for of_names, names in repeated for repeat in _repeats(of_names, names)),
         mixed=tuple(mixed),
         groups={name: seeds.names for name, seeds in of_seeds.items()},
@@ -265,11 +263,11 @@ def of_different_data(runs: Iterable[tuple[DataName | None, str]]) -> dict[str, 
 
 def _shared_keys(runs: Sequence[ScoredRun], intersect: bool) -> list[StepKey]:
     """The steps of every run, in the order of the first. Raises InputError."""
-    first, shared = runs[0], [key for key in runs[0].steps if all(key in run.steps for run in runs[1:])]
+    first, of_all = runs[0], set(runs[0].steps).intersection(*(run.steps for run in runs))
+    shared = [key for key in first.steps if key in of_all]
     lacking = [run for run in runs if len(run.steps) > len(shared)]
     if lacking and not intersect:
         run = lacking[0]
-        of_all = set(shared)
         key = next(key for key in run.steps if key not in of_all)
         lacks = f"{run.name} has {len(run.steps) - len(shared)} of {len(run.steps)} steps that another run lacks"
         raise InputError("runs", sentence=f"{lacks}, such as {key}; `intersect` compares those that all have")
@@ -292,8 +290,9 @@ class _Table:
 
     @classmethod
     def of(cls, runs: Sequence[ScoredRun], keys: Sequence[StepKey]) -> _Table:
+        steps = {run.name: [run.steps[key] for key in keys] for run in runs}
         columns = {
-            metric: {run.name: [getattr(run.steps[key], field) for key in keys] for run in runs}
+            metric: {name: [getattr(step, field) for step in rows] for name, rows in steps.items()}
             for metric, field in STEP_FIELDS.items()
         }
         credits = {
@@ -302,7 +301,7 @@ class _Table:
             if all(any(value is not None for value in values) for values in column.values())
         }
         task_of = aggregate.task_numbers(keys)
-        return cls(tuple(run.name for run in runs), [runs[0].steps[key] for key in keys], task_of, credits)
+        return cls(tuple(steps), steps[runs[0].name], task_of, credits)
 
     def only(self, places: Sequence[int]) -> _Table:
         """These steps alone."""
@@ -344,14 +343,16 @@ class _Table:
         """The first of the highest."""
         return max(self.names, key=lambda name: self.macro(metric, name))
 
-    def gap(self, other: np.ndarray, base: np.ndarray, seed: int) -> Gap:
-        """The other minus the base."""
-        return inference.gap(self.means(other - base), seed)
+    def gaps(self, credits: Mapping[str, np.ndarray], base: np.ndarray, seed: int) -> dict[str, Gap]:
+        """Each credit minus the base."""
+        means = [self.means(credit - base) for credit in credits.values()]
+        return dict(zip(credits, inference.gaps(means, seed), strict=True))
 
-    def gaps(self, metric: str, seed: int) -> dict[str, Gap]:
+    def gaps_of(self, metric: str, seed: int) -> dict[str, Gap]:
         """Each other run minus the first."""
         base, *others = self.names
-        return {name: self.gap(self.credit(metric, name), self.credit(metric, base), seed) for name in others}
+        credits = self.credits[metric]
+        return self.gaps({name: credits[name] for name in others}, credits[base], seed)
 
 
 def _tied(table: _Table, metric: str, seed: int) -> tuple[str, ...]:
@@ -364,7 +365,7 @@ def _tied(table: _Table, metric: str, seed: int) -> tuple[str, ...]:
 
 
 def _pairs(table: _Table, metric: str, detect: float, seed: int) -> list[PairedDifference]:
-    gaps = table.gaps(metric, seed)
+    gaps = table.gaps_of(metric, seed)
     adjusted = inference.holm([gap.p for gap in gaps.values()])
     return [_paired(table, metric, *named, p, detect) for named, p in zip(gaps.items(), adjusted, strict=True)]
 
@@ -400,7 +401,7 @@ def _breakdown(table: _Table, breakdown: Breakdown, seed: int) -> tuple[Breakdow
     for label in labels:
         part = table.only(places[label])
         macros = {metric: {name: part.macro(metric, name) for name in part.names} for metric in part.metrics}
-        gaps = {metric: part.gaps(metric, seed) for metric in part.metrics}
+        gaps = {metric: part.gaps_of(metric, seed) for metric in part.metrics}
         rows.append(BreakdownRow(label, part.n_tasks, len(part.steps), macros, gaps))
     return tuple(rows)
 

@@ -320,12 +320,13 @@ def differences(run: RunScores, baseline: RunScores, names: Sequence[str]) -> di
     """Figure -> the run's macro average minus the baseline's, paired by step, clustered by task."""
     ours, theirs = ({step.key: step for step in scores.steps} for scores in (run, baseline))
     keys = [key for key in ours if key in theirs]
-    gaps = {}
+    differing = []
     for name in names:
         values = [[_step_value(steps[key], name) for key in keys] for steps in (ours, theirs)]
-        means = [aggregate.task_means(list(aggregate.by_task(keys, column).values())) for column in values]
-        gaps[name] = asdict(inference.gap(means[0] - means[1], run.settings.get("seed", 0)))
-    return gaps
+        means = [aggregate.task_means(aggregate.by_task(keys, column).values()) for column in values]
+        differing.append(means[0] - means[1])
+    gaps = inference.gaps(differing, run.settings.get("seed", 0))
+    return {name: asdict(gap) for name, gap in zip(names, gaps, strict=True)}
 
 
 def _step_value(step: StepRow, name: str) -> float:
