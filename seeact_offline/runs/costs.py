@@ -54,9 +54,12 @@ def run_cost(folder: RunFolder, counted: float | None) -> float | None:
     `counted`: the sum over its predictions, which is given back where the ledger says the
     same, or does not know all costs.
     """
+    repeats = [RunFolder(path) for path in folder.path.glob(f"{REPEAT}*")]
+    if not repeats and not os.path.lexists(folder.ledger):
+        return counted
     calls = _calls(folder)
     asked = {call.asked for call in calls}
-    repeated = [call for path in folder.path.glob(f"{REPEAT}*") for call in _calls(RunFolder(path))]
+    repeated = [call for repeat in repeats for call in _calls(repeat)]
     # where a repeat asks the same, the reply is kept
     new = {call.asked: call.usage for call in repeated if call.from_store is None and call.asked not in asked}
     of_repeats = sum((usage.cost_usd or 0.0) for usage in new.values() if usage is not None)
