@@ -22,6 +22,7 @@ CLAIMS = (
     "describe",
     "marks",
     "intervals",
+    "tokens",
     "scoring",
     "engine",
     "local-model",
