@@ -71,6 +71,16 @@ class ScoredRun:
     seeds: Sequence[ScoredRun] = ()
     """The runs of which it is the mean; empty for a run."""
 
+    @property
+    def identities(self) -> set[str]:
+        """The different identities of its seeds."""
+        return {seed.identity for seed in self.seeds}
+
+    @property
+    def is_repeated(self) -> bool:
+        """True for the mean of runs that repeat each other."""
+        return len(self.seeds) > 1 and len(self.identities) == 1 and "" not in self.identities
+
 
 def pooled(name: str, runs: Sequence[ScoredRun], intersect: bool = False) -> ScoredRun:
     """The mean of several runs, such as seeds of one method: the credit of a step is its mean over them.
@@ -171,15 +181,7 @@ def compare_runs(
     keys = _shared_keys(runs, intersect)
     table = _Table.of(runs, keys)
     of_seeds = {run.name: _Table.of(run.seeds, keys) for run in runs if run.seeds}
-    alike: dict[str, list[str]] = {}
-    for run in runs:
-        if run.identity:
-            alike.setdefault(run.identity, []).append(run.name)
-    repeated = [(table, tuple(names)) for names in alike.values() if len(names) > 1]
-    mixed = [run.name for run in runs if len({seed.identity for seed in run.seeds}) > 1]
-    for run in runs:
-        if len(run.seeds) > 1 and run.seeds[0].identity and run.name not in mixed:
-            repeated.append((of_seeds[run.name], of_seeds[run.name].names))
+    repeated = _repeated(runs, table, of_seeds)
     otherwise = {
         run.name
         for run in runs
@@ -211,7 +213,7 @@ def compare_runs(
         always_click=table.metric_of(table.clicks),
         over_always_click=table.gaps(table.credits["operation_f1"], table.clicks, seed),
         repeats=tuple(repeat for of_names, names in repeated for repeat in _repeats(of_names, names)),
-        mixed=tuple(mixed),
+        mixed=tuple(run.name for run in runs if len(run.identities) > 1),
         groups={name: seeds.names for name, seeds in of_seeds.items()},
         sd={metric: {name: seeds.sd(metric) for name, seeds in of_seeds.items()} for metric in table.metrics},
         breakdowns={name: _breakdown(table, BREAKDOWNS[name], seed) for name in by},
@@ -223,7 +225,7 @@ def compare_runs(
             for metric in of_names.metrics
             if of_names.n_tasks > 1
         ),
-        difference_noise=_difference_noise(runs, mixed, of_seeds, detect),
+        difference_noise=_difference_noise(runs, of_seeds, detect),
         overlap=together,
     )
 
@@ -409,6 +411,20 @@ def _breakdown(table: _Table, breakdown: Breakdown, seed: int) -> tuple[Breakdow
 # --- repeats ---
 
 
+def _repeated(
+    runs: Sequence[ScoredRun], table: _Table, of_seeds: Mapping[str, _Table]
+) -> list[tuple[_Table, tuple[str, ...]]]:
+    """The runs that repeat each other, by name, with the table that they stand in."""
+    alike: dict[str, list[str]] = {}
+    for run in runs:
+        if run.identity:
+            alike.setdefault(run.identity, []).append(run.name)
+    return [
+        *((table, tuple(names)) for names in alike.values() if len(names) > 1),
+        *((of_seeds[run.name], of_seeds[run.name].names) for run in runs if run.is_repeated),
+    ]
+
+
 def _repeats(table: _Table, names: Sequence[str]) -> list[Repeats]:
     credits = {m: np.stack([column[name] for name in names], axis=1) for m, column in table.credits.items()}
     return [Repeats(m, tuple(names), split_variance(credit, table.task_of)) for m, credit in credits.items()]
@@ -420,12 +436,10 @@ def _task_means(table: _Table, metric: str, names: Sequence[str]) -> np.ndarray:
 
 
 def _difference_noise(
-    groups: Sequence[ScoredRun], mixed: Sequence[str], of_seeds: Mapping[str, _Table], detect: float
+    groups: Sequence[ScoredRun], of_seeds: Mapping[str, _Table], detect: float
 ) -> tuple[DifferenceNoise, ...]:
     """Splits the variance of differences between groups of one method each, with two seeds or more."""
-    repeated = [
-        group.name for group in groups if len(group.seeds) > 1 and group.seeds[0].identity and group.name not in mixed
-    ]
+    repeated = [group.name for group in groups if group.is_repeated]
     base = groups[0].name
     if base not in repeated or of_seeds[base].n_tasks < 2:
         return ()
