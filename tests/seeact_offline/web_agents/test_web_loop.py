@@ -21,7 +21,7 @@ from seeact_offline.grounding.strategies import open_pack
 from seeact_offline.models import builtin
 from seeact_offline.pages.dom import Page
 from seeact_offline.pages.screenshots import PagePicture
-from seeact_offline.records import Box, Candidate, Completion, InputError, Request, Step, StepKey
+from seeact_offline.records import Box, Candidate, Completion, InputError, Operation, Request, Step, StepKey
 from seeact_offline.runs.run import Run
 from seeact_offline.web_agents import trees
 from seeact_offline.web_agents.captions import read_captions
@@ -341,7 +341,7 @@ def test_webvoyager_notes_a_text_that_went_into_no_text_field(step: Step, tag: s
         "</select>", f"</{tag}>"
     )
     candidate = Candidate("8", tag, Box(0, 0, 100, 20), is_positive=True)
-    truth = replace(step.operation, op="TYPE", value="May")
+    truth = Operation("TYPE", "May")
     step = replace(step, cleaned_html=html, candidates=(candidate,), operation=truth, recorded=None)
     scene = Scene(step, Page(html), PagePicture(step.screenshot))
     web = WEB_AGENTS["webvoyager"]
