@@ -17,7 +17,6 @@ from typing import Any
 import msgspec
 
 from seeact_offline.agents import Answer, find_agent
-from seeact_offline.agents.better_reading import geometry_of
 from seeact_offline.agents.gui_agent import landed
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.files.digest import file_digest
@@ -26,6 +25,7 @@ from seeact_offline.grounding.strategies import UNGROUNDED
 from seeact_offline.importers import IMPORTERS, check_exists, looks_like, read
 from seeact_offline.importers import notes as meanings
 from seeact_offline.importers.answer_table import doubt
+from seeact_offline.importers.better_reading import geometry_of
 from seeact_offline.importers.importer import ImportedAnswers, Importer, Problem, Source
 from seeact_offline.merging import merge
 from seeact_offline.pages.dom import Page

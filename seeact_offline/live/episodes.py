@@ -241,7 +241,8 @@ class _Running:
 
     def _step(self, session: LiveSession, view: PageView, deadline: Deadline) -> None:
         episode, speaker = self._episode, self._speaker
-        recorded = self._next_recorded()
+        is_recorded = self._options.pilot == ORACLE and self._recorded < len(episode.task.actions)
+        recorded = episode.task.actions[self._recorded] if is_recorded else None
         hit, ideal, step = self._truth(session, view, recorded)
         if self._options.keep_rows:
             episode.rows.append(view.row(hit, step.operation))
@@ -292,11 +293,6 @@ class _Running:
 
     # --- what is right, for the two models that are told ---
 
-    def _next_recorded(self) -> Action | None:
-        actions = self._episode.task.actions
-        is_oracle = self._options.pilot == ORACLE
-        return actions[self._recorded] if is_oracle and self._recorded < len(actions) else None
-
     def _truth(
         self, session: LiveSession, view: PageView, recorded: Action | None
     ) -> tuple[list[int], Act | None, Step]:
@@ -335,14 +331,11 @@ class _Running:
             if not 0 <= middle < height:
                 way = "up" if middle < 0 else "down"
                 scroll = Act("scroll", None, way, {"direction": way})
-                if self._speaker.can_say(scroll) and not self._is_stuck():
+                # where the last scroll moved nothing, the element is in a box of its own that scrolls, or beside the page
+                if self._speaker.can_say(scroll) and self._carried[-1:] != [False]:
                     return [], scroll, view.step(operation=operation)
         hit = same_box(target, session.devtools)
         return hit, None, view.step(hit, operation)
-
-    def _is_stuck(self) -> bool:
-        """The last scroll moved nothing: the element is in a box of its own that scrolls, or beside the page."""
-        return bool(self._carried) and not self._carried[-1]
 
     def _drawn(self, view: PageView) -> tuple[list[int], Act | None, Step]:
         rng = random.Random(f"{self._options.seed}\n{self._episode.task.annotation_id}\n{len(self._episode.steps)}")
