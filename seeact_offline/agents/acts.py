@@ -172,9 +172,7 @@ def answer_of(
     return _placed(answer, act.place, point, shown, frame, strict)
 
 
-def _placed(
-    answer: Answer, place: tuple[float, ...], point: Point, shown: Shown, frame: Frame, strict: bool
-) -> Answer:
+def _placed(answer: Answer, place: tuple[float, ...], point: Point, shown: Shown, frame: Frame, strict: bool) -> Answer:
     try:
         extent = frame.extent(shown.sent)
     except ValueError as error:

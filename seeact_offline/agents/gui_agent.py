@@ -14,7 +14,7 @@ from itertools import islice
 
 import msgspec
 
-from seeact_offline.agents import GUI_MODELS, Act, Agent, Answer, Unreadable, find_agent
+from seeact_offline.agents import GUI_MODELS, Act, Agent, Answer, find_agent
 from seeact_offline.agents.screens import BLOCK_HEIGHT, Point, Shown, blocks
 from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.conversation import Question, Session, build_reply, in_thread, nonzero_notes
