@@ -325,8 +325,9 @@ class _BenchStep(msgspec.Struct, frozen=True):
     screenshot_path: str | None = None
 
 
-class _Summary(msgspec.Struct, frozen=True):
+class Summary(msgspec.Struct, frozen=True):
     cum_reward: float | None = None
+    """The reward of the benchmark's own program."""
 
 
 class _BenchFile(msgspec.Struct, frozen=True):
@@ -334,7 +335,7 @@ class _BenchFile(msgspec.Struct, frozen=True):
     agent: str
     goal: str
     steps: tuple[_BenchStep, ...]
-    summary_info: _Summary | None = None
+    summary_info: Summary | None = None
 
 
 class _Key(NamedTuple):
