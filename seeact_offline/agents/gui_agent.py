@@ -19,14 +19,7 @@ from seeact_offline.agents.screens import BLOCK_HEIGHT, Point, Shown, blocks
 from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.conversation import Question, Session, build_reply, in_thread, nonzero_notes
 from seeact_offline.grounding.pixel import elements
-from seeact_offline.grounding.strategy import (
-    STRICT_READING,
-    Option,
-    Strategy,
-    StrategyInputs,
-    StrategyInstance,
-    whole,
-)
+from seeact_offline.grounding.strategy import STRICT_READING, Option, Strategy, StrategyInputs, StrategyInstance, whole
 from seeact_offline.merging import decision
 from seeact_offline.pages.dom import TEXT, Page, page_of
 from seeact_offline.pages.pointing import element_at, visible_centre
@@ -420,13 +413,7 @@ def _open(agent: Agent, inputs: StrategyInputs) -> StrategyInstance:
             raise InputError("grounder_agent", "an agent that is shown the whole page and names places", finder)
         pack = inputs.pack_of(grounder.as_strategy())
     grounding = AgentGrounding(
-        agent,
-        inputs.pack,
-        inputs.form,
-        pack,
-        inputs.own["strict_reading"],
-        grounder,
-        inputs.own["history_pictures"],
+        agent, inputs.pack, inputs.form, pack, inputs.own["strict_reading"], grounder, inputs.own["history_pictures"]
     )
     truth_use = {"view_uses_truth": True} if agent.view.stops_at_truth else {}
     options = {name: value for name, value in inputs.own.items() if value is not None}

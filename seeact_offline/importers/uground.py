@@ -13,16 +13,7 @@ from typing import Any
 
 from seeact_offline.files.formats import as_number
 from seeact_offline.importers.importer import ImportedAnswers, Importer, Problem, Source, WrongFormat
-from seeact_offline.importers.reading import (
-    SourceRow,
-    SourceRows,
-    box,
-    is_finite,
-    json_rows,
-    numbers,
-    step_of,
-    text,
-)
+from seeact_offline.importers.reading import SourceRow, SourceRows, box, is_finite, json_rows, numbers, step_of, text
 from seeact_offline.records import Box, Prediction, Truth
 
 SPLITS = {"task": "cross_task", "website": "cross_website", "domain": "cross_domain"}

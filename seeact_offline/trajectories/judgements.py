@@ -19,13 +19,7 @@ from seeact_offline.files.formats import FormatError, decoded, read_json, typed
 from seeact_offline.files.named import LARGE, read_text
 from seeact_offline.records import InputError
 from seeact_offline.trajectories.foreign_folders import open_trajectories
-from seeact_offline.trajectories.stored_verdicts import (
-    PERSON,
-    StoredVerdict,
-    people_rows,
-    results_row,
-    stored_rows,
-)
+from seeact_offline.trajectories.stored_verdicts import PERSON, StoredVerdict, people_rows, results_row, stored_rows
 from seeact_offline.trajectories.trajectory import Trajectory, Verdict
 from seeact_offline.trajectories.trajectory_files import PEOPLE
 
