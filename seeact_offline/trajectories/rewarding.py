@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -23,12 +21,12 @@ from seeact_offline.files.named import LARGE, read_rows, read_text
 from seeact_offline.files.redaction import redact
 from seeact_offline.files.table import Table
 from seeact_offline.records import CallError, InputError, Message, Model, Request, SeeActError, StepKey
+from seeact_offline.runs.ask import run_coroutine
 from seeact_offline.trajectories.answer_rules import REASONS, Ask, Unscored
 from seeact_offline.trajectories.locators import BROWSER
 from seeact_offline.trajectories.rule_sets import RULES, RuleSet
 from seeact_offline.trajectories.task_states import TaskState, read_state
 
-T = TypeVar("T")
 WORKERS = 8
 """Tasks that are scored at a time."""
 
@@ -113,21 +111,45 @@ def reward_files(
     """
     tasks = list(read_tasks("config", config, sites))
     lines = _answers(answers, {str(task.task_id) for task in tasks})
-    with _asking(model) as about, ThreadPoolExecutor(WORKERS) as pool:
+
+    async def scored() -> list[list[TaskReward]]:
+        loop, pool = asyncio.get_running_loop(), ThreadPoolExecutor(WORKERS)
 
         def score(task: RewardTask) -> list[TaskReward]:
             line = lines.get(str(task.task_id))
             state = _state(task, line, states, config.parent)
             answer = None if line is None or line.answer is None else str(line.answer)
             # a reply is shared by the rule sets
-            ask = None if about is None else about(str(task.task_id))
+            ask = None if model is None else _asking(model, str(task.task_id), loop)
             return [reward(rules, task, answer, state, ask) for rules in RULES.values()]
 
+        futures = [loop.run_in_executor(pool, score, task) for task in tasks]
         try:
-            rewards = list(pool.map(score, tasks))
+            return await asyncio.gather(*futures)
         finally:
+            # after an error no other task is begun, and those that were need the loop to their end
+            pool.shutdown(wait=False, cancel_futures=True)
+            await asyncio.gather(*futures, return_exceptions=True)
             BROWSER.close()
+            if model is not None:
+                await model.aclose()
+
+    rewards = run_coroutine(scored())
     return Rewards({name: [of_task[i] for of_task in rewards] for i, name in enumerate(RULES)})
+
+
+def _asking(model: Model, task_id: str, loop: asyncio.AbstractEventLoop) -> Ask:
+    """Asks the model about a task, from any thread: the model lives in the loop."""
+    replies: dict[tuple[tuple[str, str | None], ...], str] = {}
+
+    def ask(messages: tuple[Message, ...]) -> str:
+        key = tuple((message.text, message.picture.key if message.picture else None) for message in messages)
+        if key not in replies:
+            request = Request(messages, StepKey(task_id, "reward"), group=0, turn=len(replies) + 1)
+            replies[key] = asyncio.run_coroutine_threadsafe(model.complete(request), loop).result().text
+        return replies[key]
+
+    return ask
 
 
 def reasons(rewards: Rewards) -> dict[str, str]:
@@ -172,44 +194,6 @@ def _state(task: RewardTask, line: _AnswerLine | None, states: Path | None, refe
 
 def _rate(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "-"
-
-
-# --- asking a model from functions that wait for its reply ---
-
-
-@contextmanager
-def _asking(model: Model | None) -> Iterator[Callable[[str], Ask] | None]:
-    """Yields task -> the function that asks the model about it, for any thread:
-    the model lives in a loop of its own."""
-    if model is None:
-        yield None
-        return
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-
-    def wait(work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, loop).result()
-
-    def about(task_id: str) -> Ask:
-        replies: dict[tuple[tuple[str, str | None], ...], str] = {}
-
-        def ask(messages: tuple[Message, ...]) -> str:
-            key = tuple((message.text, message.picture.key if message.picture else None) for message in messages)
-            if key not in replies:
-                request = Request(messages, StepKey(task_id, "reward"), group=0, turn=len(replies) + 1)
-                replies[key] = wait(model.complete(request)).text
-            return replies[key]
-
-        return ask
-
-    try:
-        yield about
-    finally:
-        wait(model.aclose())
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
 
 
 # --- one task ---
