@@ -118,7 +118,7 @@ def import_run(
     problems = [
         *imported.problems,
         *joined.problems,
-        *(_doubted(joined) if "points" in importer.options and not points else []),
+        *(doubt(joined.predictions, joined.truths) if "points" in importer.options and not points else []),
     ]
     digests = {name: file_digest(source.path) for name, source in sources.items() if source.path.is_file()}
     settings = {
@@ -360,14 +360,6 @@ def _landed(prediction: Prediction, step: Step, page: Callable[[], Page]) -> Pre
         element, answer = landed(step, page(), answer)
         return msgspec.structs.replace(prediction, element_id=element, op=answer.op, value=answer.value)
     return prediction
-
-
-def _doubted(joined: _JoinedSteps) -> list[Problem]:
-    """Points that look like shares of their pages, not pixels."""
-    pairs = zip(joined.predictions, joined.truths, strict=True)
-    places = [(p.point, truth.picture_size) for p, truth in pairs if p.point and truth.picture_size]
-    note = doubt(places)
-    return [Problem(note, f"{x:g},{y:g} of {w} x {h}") for (x, y), (w, h) in places] if note else []
 
 
 def _on_page(prediction: Prediction, step: Step, page: Callable[[], Page]) -> Prediction:
