@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -27,6 +27,7 @@ from seeact_offline.trajectories.locators import BROWSER
 from seeact_offline.trajectories.rule_sets import RULES, RuleSet
 from seeact_offline.trajectories.task_states import TaskState, read_state
 
+T = TypeVar("T")
 WORKERS = 8
 """Tasks that are scored at a time."""
 
@@ -266,23 +267,18 @@ def reward(
     Raises only what must stop the run, such as a spent budget.
     """
     ask, wanted = ask or _no_model, task.eval
-
-    def address() -> str:
-        url = _state_or_raise(state).address
-        if url is None:
-            raise Unscored("no_state", "the last page's address is not known")
-        return url
-
     evaluators: dict[str, Callable[[], float]] = {
         "string_match": lambda: rules.string_match(
-            _answer_or_raise(answer),
+            _present(answer, "no_answer", "there is none for this task"),
             _field_or_raise("reference_answers", wanted.reference_answers),
             task.intent,
             wanted.string_note or "",
             ask,
         ),
         "url_match": lambda: rules.url_match(
-            address(), _field_or_raise("reference_url", wanted.reference_url), wanted.url_note
+            _present(_state_or_raise(state).address, "no_state", "the last page's address is not known"),
+            _field_or_raise("reference_url", wanted.reference_url),
+            wanted.url_note,
         ),
         "program_html": lambda: rules.program_html(
             _state_or_raise(state), _field_or_raise("program_html", wanted.program_html), ask
@@ -340,21 +336,18 @@ def _no_model(messages: Sequence[Any]) -> str:
     raise Unscored("no_model", "a model has to judge it, and none is given")
 
 
-def _answer_or_raise(answer: str | None) -> str:
-    if answer is None:
-        raise Unscored("no_answer", "there is none for this task")
-    return answer
+def _present(value: T | None, reason: str, detail: str) -> T:
+    if value is None:
+        raise Unscored(reason, detail)
+    return value
 
 
 def _state_or_raise(state: TaskState | None) -> TaskState:
-    if state is None:
-        raise Unscored("no_state", "there is none for this task")
+    state = _present(state, "no_state", "there is none for this task")
     if state.fault is not None:
         raise Unscored("bad_state", state.fault)
     return state
 
 
 def _field_or_raise(name: str, value: Any) -> Any:
-    if value is None:
-        raise Unscored("bad_task", f"expected {name} in the task, got none")
-    return value
+    return _present(value, "bad_task", f"expected {name} in the task, got none")
