@@ -384,8 +384,7 @@ CAPTION_GROUP = -1
 """The group of calls for captions among those of a step."""
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(msgspec.Struct, frozen=True, gc=False):
     """The operation on an element."""
 
     op: str

@@ -15,13 +15,11 @@ N_STEPS = 15_000
 SPLITS = ("test_task", "test_website", "test_domain")
 
 
-def write_data(folder: Path, n_steps: int = N_STEPS) -> str:
-    """Writes the rows of a data set, and returns its fingerprint. They take 35 kB a step."""
+def write_data(folder: Path, n_steps: int = N_STEPS) -> None:
+    """Writes the rows of a data set, 35 kB a step."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
-
-    from seeact_offline.dataset import open_split
 
     for split in SPLITS:
         source = ROOT / "seeact_offline" / "sample" / "hub" / "data" / f"{split}-00000-of-00001.parquet"
@@ -33,18 +31,21 @@ def write_data(folder: Path, n_steps: int = N_STEPS) -> str:
             for round_ in range(_rounds(n_steps)):
                 ids = pc.binary_join_element_wise(table["annotation_id"], pa.scalar(f"-{round_}"), "")
                 writer.write_table(table.set_column(place, table.schema.field(place), ids), row_group_size=100)
-    return open_split(folder, "all").fingerprint
 
 
-def write_run(folder: Path, data: Path, fingerprint: str, *words: object, n_steps: int = N_STEPS) -> Path:
-    """Runs `eval` with these options over the sample, and writes a run of its steps over `data`, with the replies and
-    calls of a server."""
+def write_run(folder: Path, *words: object, data: Path | None = None, n_steps: int = N_STEPS) -> Path:
+    """Runs `eval` with these options over the sample, and writes a run of its steps with the replies and calls of a
+    server. `data`: what `write_data` wrote; None: the run's data cannot be opened."""
+    from seeact_offline.dataset import open_split
+
     once = folder.with_name(f"{folder.name}-once")
     measure_verb(["eval", "--split", "all", "--cache", "off", "--quiet", "--out", once, *words])
     folder.mkdir()
     manifest = json.loads((once / "manifest.json").read_text())
-    manifest["settings"] |= {"dataset": str(data), "dataset_fingerprint": fingerprint}
-    manifest["identity"]["dataset_fingerprint"] = fingerprint
+    if data is not None:
+        fingerprint = open_split(data, "all").fingerprint
+        manifest["settings"] |= {"dataset": str(data), "dataset_fingerprint": fingerprint}
+        manifest["identity"]["dataset_fingerprint"] = fingerprint
     (folder / "manifest.json").write_text(json.dumps(manifest))
     # says that all steps were reached
     shutil.copy(once / "results.json", folder)

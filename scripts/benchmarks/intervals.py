@@ -85,13 +85,13 @@ def _paired() -> list[Line]:
 
     held = contradictions = 0
     for shift, differences in _comparisons():
-        gap = inference.gap(differences, SEED)
+        gap = inference.gaps([differences], SEED)[0]
         assert gap.ci95 is not None
         low, high = gap.ci95
         contradictions += (gap.p < 0.05) != (low > 0 or high < 0)
         held += low <= shift <= high
     typical = np.random.default_rng(SEED).normal(0.1, 0.4, TYPICAL_TASKS)
-    took = min(timed(lambda: inference.sign_flip_interval(typical, SEED)).wall_s for _ in range(10))
+    took = min(timed(lambda: inference.sign_flip_intervals([typical], SEED)[0]).wall_s for _ in range(10))
     return [
         Line(f"contradictions of p and interval in {COMPARISONS}", contradictions, "", at_most=1),
         Line(f"paired intervals that hold the truth, of {COMPARISONS}", 100 * held / COMPARISONS, "%", 92.5, 98.5),

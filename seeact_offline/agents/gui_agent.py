@@ -263,7 +263,7 @@ class AgentGrounding(Grounding):
         truth = prepared.step.truth
         operation, positives = truth.operation, truth.positives
         if self.agent.names_selected and operation.op == "SELECT" and truth.element_name is not None:
-            operation = replace(operation, value=truth.element_name)
+            operation = msgspec.structs.replace(operation, value=truth.element_name)
         last = self._last_view(prepared, views)
         asked = _blocks_with_target(prepared, views) if self.agent.view.stops_at_truth else range(len(views))
         for index, shown in enumerate(views[: last + 1]):

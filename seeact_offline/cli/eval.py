@@ -142,9 +142,10 @@ def _run_one(args: argparse.Namespace) -> int:
     config = config_of(args)
     if args.baseline is not None:
         from seeact_offline.results.comparing import check_baseline
+        from seeact_offline.runs.opening import selected_split
 
         # refused before anything is asked
-        check_baseline(args.baseline, config)
+        check_baseline(args.baseline, selected_split(config).keys)
     if args.batch is None:
         from seeact_offline.runs.evaluate import evaluate
 

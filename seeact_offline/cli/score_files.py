@@ -15,8 +15,7 @@ from seeact_offline.importers import IMPORTERS
 from seeact_offline.importers.answer_table import UNITS
 from seeact_offline.records import InputError
 from seeact_offline.replies.final_answer import GROUNDINGS
-from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.folder import OWN_WORDS
+from seeact_offline.runs.config import OWN_WORDS, EvalConfig
 
 if TYPE_CHECKING:
     from seeact_offline.importers.importing import ImportedRun

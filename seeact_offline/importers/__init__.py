@@ -10,21 +10,23 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from seeact_offline.files.extensions import Doors
 from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.files.named import UTF_16, open_regular
-from seeact_offline.importers import answer_table, mindact_outputs, raw_replies, seeact, step_results, uground
 from seeact_offline.importers.importer import NOTES, ImportedAnswers, Importer, Source, WrongFormat
 from seeact_offline.records import InputError
 
-IMPORTERS: dict[str, Importer] = {
-    "seeact": seeact.IMPORTER,
-    "mindact": mindact_outputs.IMPORTER,
-    "uground": uground.IMPORTER,
-    "seeclick": step_results.SEECLICK,
-    "showui": step_results.SHOWUI,
-    "replies": raw_replies.IMPORTER,
-    "table": answer_table.IMPORTER,
-}
+IMPORTERS: Mapping[str, Importer] = Doors(
+    {
+        "seeact": "seeact_offline.importers.seeact:IMPORTER",
+        "mindact": "seeact_offline.importers.mindact_outputs:IMPORTER",
+        "uground": "seeact_offline.importers.uground:IMPORTER",
+        "seeclick": "seeact_offline.importers.step_results:SEECLICK",
+        "showui": "seeact_offline.importers.step_results:SHOWUI",
+        "replies": "seeact_offline.importers.raw_replies:IMPORTER",
+        "table": "seeact_offline.importers.answer_table:IMPORTER",
+    }
+)
 BEGINNING = 4_000_000
 """Bytes of a file that are looked at to tell its format."""
 
@@ -61,7 +63,7 @@ def looks_like(path: Path) -> Importer | None:
     known."""
     first = _beginning(path)
     match = next((importer for importer in IMPORTERS.values() if importer.looks(first)), None)
-    return match or (answer_table.IMPORTER if path.suffix.lower() in (".csv", ".tsv") else None)
+    return match or (IMPORTERS["table"] if path.suffix.lower() in (".csv", ".tsv") else None)
 
 
 def _beginning(path: Path) -> Any:

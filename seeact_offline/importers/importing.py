@@ -33,7 +33,8 @@ from seeact_offline.pages.pointing import element_at
 from seeact_offline.records import OPERATIONS, Box, InputError, Prediction, RowError, Step, Truth
 from seeact_offline.replies import parse_grounding_reply
 from seeact_offline.results.recompute import FinishedRun, report_of
-from seeact_offline.runs.folder import Made, Manifest, RunFolder, own_words, read_manifest
+from seeact_offline.runs.config import own_words
+from seeact_offline.runs.folder import Made, Manifest, RunFolder, read_manifest
 from seeact_offline.runs.prepare import target_of
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -21,7 +22,7 @@ from seeact_offline.files.formats import decoded
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.table import Table
 from seeact_offline.files.whole import Journal
-from seeact_offline.runs.folder import worded
+from seeact_offline.runs.folder import read_lines
 from seeact_offline.scoring.inference import interval, wilson
 from seeact_offline.trajectories.judgements import LaterVerdict
 
@@ -154,12 +155,9 @@ class EpisodeLine(msgspec.Struct, frozen=True, omit_defaults=True):
 def read_episodes(folder: Path, argument: str = "out") -> dict[str, EpisodeLine]:
     """The episodes of a folder of `browse` by id, a later line in place of an earlier one. Raises InputError for a line
     that is no episode."""
-    journal, episodes = Journal(folder / EPISODES), dict[str, EpisodeLine]()
-    for line in journal.lines():
-        with worded(f"line {line.number} of {journal.path}, which is no episode", argument):
-            episode = decoded(line.text, EpisodeLine)
-        episodes[episode.annotation_id] = episode
-    return episodes
+    read = partial(decoded, kind=EpisodeLine)
+    lines = read_lines(Journal(folder / EPISODES), read, "which is no episode", argument)
+    return {episode.annotation_id: episode for episode in lines}
 
 
 class Figure(msgspec.Struct, frozen=True):

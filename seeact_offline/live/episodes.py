@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from msgspec import structs
+
 from seeact_offline.agents import Act
 from seeact_offline.grounding import PreparedStep
 from seeact_offline.grounding.conversation import Session
@@ -307,7 +309,7 @@ class _Running:
         operation = recorded.operation
         if operation.op == "SELECT" and not self._speaker.speaks_select:
             # typing on a list chooses
-            operation = replace(operation, op="TYPE")
+            operation = structs.replace(operation, op="TYPE")
         if recorded.frame is not None:
             return [], None, view.step(operation=operation)
         from playwright.sync_api import Error

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from seeact_offline.files.markdown import percent
 from seeact_offline.ranking.pipeline import StepRanking
 from seeact_offline.records import StepKey
-from seeact_offline.scoring.aggregate import recall_at_k
+from seeact_offline.scoring.metrics import recall_at_k
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from seeact_offline.records import InputError
-from seeact_offline.runs.config import EvalConfig
+from seeact_offline.records import InputError, StepKey
 from seeact_offline.runs.folder import read_manifest, read_results, read_steps
-from seeact_offline.runs.opening import selected_split
 from seeact_offline.scoring.comparison import Comparison
 from seeact_offline.scoring.paired import DataName, ScoredRun, compare_runs, pooled
 from seeact_offline.scoring.waterfall import LEFT_OUT, NOT_RUN
@@ -67,16 +65,15 @@ def _label(run: Path) -> str:
         return ""
 
 
-def check_baseline(run: Path, config: EvalConfig) -> None:
-    """Raises InputError where a finished run has not exactly the steps that this configuration asks."""
+def check_baseline(run: Path, asked: Collection[StepKey]) -> None:
+    """Raises InputError where a finished run has not exactly these steps."""
     try:
         read_scored(run)
     except InputError as error:
         raise error.renamed("baseline") from None
     had = read_steps(run).keys()
-    asked = frozenset(selected_split(config).keys)
-    if had != asked:
-        shared = f"{len(had)} steps, {len(had & asked)} of them among the {len(asked)} asked for"
+    if had != frozenset(asked):
+        shared = f"{len(had)} steps, {len(had & frozenset(asked))} of them among the {len(asked)} asked for"
         raise InputError(
             "baseline", sentence=f"{run} has {shared}; name a finished run of the same steps as `baseline`"
         )

@@ -23,8 +23,6 @@ from seeact_offline.results.comparing import read_scored
 from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.runs.costs import run_cost
 from seeact_offline.runs.folder import RunFolder, read_manifest, read_results
-from seeact_offline.runs.prepare import target_of
-from seeact_offline.runs.reading_hints import reading_hint
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.also_right import read_also_right, with_also_right
@@ -67,6 +65,8 @@ class FinishedRun(ScoringInput):
     @cached_property
     def hints(self) -> list[str]:
         """Sentences on replies that cannot be read."""
+        from seeact_offline.runs.reading_hints import reading_hint
+
         hint = reading_hint(self.predictions, self.truths, self.settings)
         return [] if hint is None else hint.sentences()
 
@@ -193,6 +193,7 @@ def open_finished(
         )
     else:
         from seeact_offline.dataset import open_split
+        from seeact_offline.runs.prepare import target_of
 
         source = dataset or settings["dataset"]
         split = open_split(source, settings["split"], limit=settings["limit"], tasks=settings.get("tasks"))

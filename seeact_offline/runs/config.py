@@ -39,6 +39,8 @@ BATCHINGS = ("per-group", "shared-turn1")
 MOST_REPEATS = 1000
 QUESTIONS, MODEL, RUN, RESUMING = "questions", "model", "run", "resuming"
 """Groups of options."""
+OWN_WORDS = ("label", "tags", "metadata")
+"""Settings that are the user's own words about a run."""
 SIDE = Number(int, 16, "a whole number from 16 to 100000", most=100_000)
 
 
@@ -355,6 +357,12 @@ class EvalConfig(RankConfig):
 
 REFUSABLE = frozenset(name for name, words in words_of(EvalConfig).items() if words.is_refusable)
 """Fields that servers may refuse."""
+
+
+def own_words(label: str | None, tags: Collection[str], metadata: Mapping[str, str]) -> dict[str, Any]:
+    """The entries of a run's settings that are the user's own words about it."""
+    words = zip(OWN_WORDS, (label, sorted(set(tags)), dict(sorted(metadata.items()))), strict=True)
+    return {name: value for name, value in words if value}
 
 
 def options_in_words() -> str:

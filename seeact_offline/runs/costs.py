@@ -38,7 +38,9 @@ def kept_cost(folder: RunFolder, stores: Iterable[Path], price: Price | None) ->
     inside = (path.parent for path in folder.path.glob("*/predictions.jsonl"))
     shared = (path for path in inside if not (path / folder.ledger.name).exists())
     unusable = 0.0
-    for answer in chain.from_iterable(RunFolder(path).load().values() for path in (folder.path, *shared)):
+    for answer in chain.from_iterable(
+        RunFolder(path).load(with_calls=True).values() for path in (folder.path, *shared)
+    ):
         calls = [(call.record, usd(call.record.usage)) for call in answer.calls if call.record.usage is not None]
         paid |= {call.asked: cost for call, cost in calls if call.from_store is None}
         unusable += max(0.0, usd(answer.usage) - sum(cost for call, cost in calls if not call.reused))
@@ -52,9 +54,12 @@ def run_cost(folder: RunFolder, counted: float | None) -> float | None:
     `counted`: the sum over its predictions, which is given back where the ledger says the
     same, or does not know all costs.
     """
+    repeats = [RunFolder(path) for path in folder.path.glob(f"{REPEAT}*")]
+    if not repeats and not os.path.lexists(folder.ledger):
+        return counted
     calls = _calls(folder)
     asked = {call.asked for call in calls}
-    repeated = [call for path in folder.path.glob(f"{REPEAT}*") for call in _calls(RunFolder(path))]
+    repeated = [call for repeat in repeats for call in _calls(repeat)]
     # where a repeat asks the same, the reply is kept
     new = {call.asked: call.usage for call in repeated if call.from_store is None and call.asked not in asked}
     of_repeats = sum((usage.cost_usd or 0.0) for usage in new.values() if usage is not None)

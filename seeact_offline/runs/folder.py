@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import msgspec
 from filelock import FileLock, Timeout
@@ -47,10 +47,7 @@ SCHEMA = 1
 DATA = frozenset({"dataset_fingerprint", "data_digest"})
 """Parts of an identity that describe the data."""
 PACKAGES = ("seeact-offline", "lxml", "numpy", "pyarrow", "pillow", "openai", "datasets", "torch", "transformers")
-
-
-OWN_WORDS = ("label", "tags", "metadata")
-"""Settings that are the user's own words about a run."""
+T = TypeVar("T")
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -88,12 +85,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     def lines(self) -> dict[str, Any]:
         """The parts that may change while a run is in its folder."""
         return {"settings": self.settings, **({"replies": self.replies} if self.replies else {})}
-
-
-def own_words(label: str | None, tags: Collection[str], metadata: Mapping[str, str]) -> dict[str, Any]:
-    """The entries of a run's settings that are the user's own words about it."""
-    words = zip(OWN_WORDS, (label, sorted(set(tags)), dict(sorted(metadata.items()))), strict=True)
-    return {name: value for name, value in words if value}
 
 
 class RunFolder:
@@ -244,13 +235,12 @@ class RunFolder:
         self._targets.append(target_line(truth))
         self._journal.append(prediction_line(prediction))
 
-    def load(self) -> dict[StepKey, Prediction]:
-        """Predictions so far, without a last line that a crash has torn. Raises InputError for other damage."""
+    def load(self, with_calls: bool = False) -> dict[StepKey, Prediction]:
+        """Predictions so far, without a last line that a crash has torn, and without their `calls` unless asked for.
+        Raises InputError for other damage."""
         done: dict[StepKey, Prediction] = {}
-        calls = self.load_calls()
-        for line in self._journal.lines():
-            with worded(f"line {line.number} of {self.predictions}, which is no prediction of ours"):
-                prediction = read_prediction(line.text)
+        calls = self.load_calls() if with_calls else {}
+        for prediction in read_lines(self._journal, read_prediction, "which is no prediction of ours"):
             if of_step := calls.get(prediction.key):
                 prediction = msgspec.structs.replace(prediction, calls=tuple(of_step))
             done[prediction.key] = prediction
@@ -259,18 +249,14 @@ class RunFolder:
     def load_targets(self) -> dict[StepKey, Truth]:
         """The right answers so far; empty for a run from before they were kept. Raises InputError for damage."""
         truths: dict[StepKey, Truth] = {}
-        for line in self._targets.lines():
-            with worded(f"line {line.number} of {self.targets}, which says of no step what was right"):
-                truth = read_target(line.text)
+        for truth in read_lines(self._targets, read_target, "which says of no step what was right"):
             truths[truth.key] = truth
         return truths
 
     def load_calls(self) -> dict[StepKey, list[Call]]:
         """The calls of each step when it was last asked. Raises InputError for damage."""
         calls: dict[StepKey, list[Call]] = {}
-        for line in self._timings.lines():
-            with worded(f"line {line.number} of {self.timings}, which says of no call what it took"):
-                key, call = read_call(line.text)
+        for key, call in read_lines(self._timings, read_call, "which says of no call what it took"):
             of_step = calls.setdefault(key, [])
             if any((earlier.group, earlier.turn) == (call.group, call.turn) for earlier in of_step):
                 # the step was asked again
@@ -383,6 +369,18 @@ def worded(where: str, argument: str = "out") -> Iterator[None]:
         ) from None
 
 
+def read_lines(journal: Journal, read: Callable[[str], T], otherwise: str = "", argument: str = "out") -> Iterator[T]:
+    """The content of each whole line; none where there is no file. `otherwise`: says what a line is that cannot be
+    read. Raises InputError of this argument for such a line."""
+    for line in journal.lines():
+        try:
+            content = read(line.text)
+        except FormatError as error:
+            where = f"line {line.number} of {journal.path}{otherwise and f', {otherwise}'}"
+            raise InputError(argument, error.expected, f"{error.got} in {where}") from None
+        yield content
+
+
 # --- lines, as they are written and read ---
 
 
@@ -411,8 +409,7 @@ def prediction_line(prediction: Prediction) -> str:
 
 def read_prediction(text: str) -> Prediction:
     """Reverses `prediction_line`. Raises FormatError."""
-    decoded(text, _WholePrediction)
-    return decoded(text, Prediction)
+    return Prediction(**msgspec.structs.asdict(decoded(text, _WholePrediction)))
 
 
 def target_line(truth: Truth) -> str:
@@ -467,7 +464,13 @@ class _CallPlace(KeyedRow, frozen=True):
 
 _WholePrediction = msgspec.defstruct(
     "_WholePrediction",
-    [(name, Any) for name in Prediction.__struct_encode_fields__ if name not in LEFT_OUT[Prediction] | OWN_FILES],
+    [
+        (field.name, field.type)
+        for field in msgspec.structs.fields(Prediction)
+        if field.encode_name not in LEFT_OUT[Prediction] | OWN_FILES
+    ],
+    bases=(Prediction,),
+    kw_only=True,
 )
 """All that a line never lacks. Of these, `Prediction` has defaults for those who make one."""
 
@@ -494,12 +497,11 @@ def read_steps(run: Path) -> dict[StepKey, StepRow]:
     journal = Journal(run / "steps.jsonl")
     if not journal.path.is_file():
         raise InputError("runs", sentence=f"{run} has no steps.jsonl; finish the run, or score it")
-    for line in journal.lines():
-        with worded(f"line {line.number} of {journal.path}", "runs"):
-            row = decoded(line.text, StepRow)
-        if row.key in steps:
-            raise InputError("runs", "every step once", f"{row.key} again in line {line.number} of {journal.path}")
-        steps[row.key] = row
+    for number, row in enumerate(read_lines(journal, partial(decoded, kind=StepRow), argument="runs"), 1):
+        key = row.key
+        if key in steps:
+            raise InputError("runs", "every step once", f"{key} again in line {number} of {journal.path}")
+        steps[key] = row
     return steps
 
 

@@ -17,8 +17,8 @@ from seeact_offline.models.provider import is_function
 from seeact_offline.ranking import Scores
 from seeact_offline.ranking.stage import LOCAL, RankingStage, Workers, dataset_name, ranking_stage
 from seeact_offline.records import InputError, Prediction, StepKey
-from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.folder import Made, Manifest, RunFolder, own_words
+from seeact_offline.runs.config import EvalConfig, own_words
+from seeact_offline.runs.folder import Made, Manifest, RunFolder
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
 from seeact_offline.runs.strategy_opening import OpenedStrategy, check_pages, check_ranking, open_strategy
 from seeact_offline.runs.watch import Watch
@@ -88,7 +88,7 @@ class OpenRun:
     def known(self) -> dict[StepKey, Prediction]:
         """The predictions that the folder holds. Raises InputError where some are of steps that are not asked for now,
         which would be lost."""
-        predictions = {} if self.asking.anew else self.folder.load()
+        predictions = {} if self.asking.anew else self.folder.load(with_calls=True)
         lost = sorted(predictions.keys() - frozenset(self.split.keys))
         if lost:
             name = next((name for name in ("sample", "tasks") if name in self.manifest.settings), "limit")

@@ -76,7 +76,7 @@ class Run:
 
     def predictions(self) -> list[Prediction]:
         """The predictions, with all that the model said, in data set order."""
-        return list(RunFolder(self.path).load().values())
+        return list(RunFolder(self.path).load(with_calls=True).values())
 
     def report(self) -> str:
         """`report.md`, the summary for people."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
 
-from seeact_offline.records import Metric, Prediction, StepKey, StepScore, Summary, Usage
-from seeact_offline.scoring import inference
+from seeact_offline.records import KeyedRow, Metric, Prediction, StepKey, StepScore, Summary, Usage
+from seeact_offline.scoring import inference, metrics
 
 RECALL_AT = (1, 3, 5, 10, 20, 50)
 _NOTHING = Metric(0.0, 0.0, (0.0, 1.0))
@@ -47,7 +48,7 @@ def summarise(
         step_success_rate=average_where_known([s.success for s in scores], average, empty=_NOTHING),
         task_success_rate={f"offline{n}": task_success(tasks, n, missing) for n in (0, 1)},
         recall_at_k={
-            str(k): recall_at_k([s.best_rank for s in scores], k) if has_ranks and k <= (top_k or 0) else None
+            str(k): metrics.recall_at_k([s.best_rank for s in scores], k) if has_ranks and k <= (top_k or 0) else None
             for k in RECALL_AT
         },
         waterfall=Counter(s.outcome for s in scores),
@@ -72,11 +73,11 @@ def average_where_known(values: Sequence[float | None], average: Average, empty:
     return average([float(value or 0) for value in values])
 
 
-def by_task(keys: Sequence[StepKey], values: Sequence[T]) -> dict[str, list[T]]:
+def by_task(steps: Sequence[StepKey | KeyedRow], values: Sequence[T]) -> dict[str, list[T]]:
     """Values of steps by task (`annotation_id`), tasks by first appearance: the one definition of the clusters."""
     tasks: dict[str, list[T]] = {}
-    for key, value in zip(keys, values, strict=True):
-        tasks.setdefault(key.annotation_id, []).append(value)
+    for step, value in zip(steps, values, strict=True):
+        tasks.setdefault(step.annotation_id, []).append(value)
     return tasks
 
 
@@ -103,29 +104,38 @@ def metric(values: Mapping[str, Sequence[float]]) -> Metric:
     """
     if not values:
         return _NOTHING
-    tasks = list(values.values())
-    means, micro = task_means(tasks), inference.total(map(inference.total, tasks)) / sum(map(len, tasks))
+    steps, task_of, sizes = _columns(values.values())
+    sums = np.bincount(task_of, weights=steps)
+    means, micro = sums / sizes, inference.total(sums.tolist()) / len(steps)
     macro = float(means.mean())
-    spread = float(task_means([[(x - macro) ** 2 for x in steps] for steps in tasks]).mean())
-    return Metric(macro, micro, **asdict(inference.interval(macro, means, spread, sum(map(len, tasks)))))
+    spread = float((np.bincount(task_of, weights=(steps - macro) ** 2) / sizes).mean())
+    return Metric(macro, micro, **asdict(inference.interval(macro, means, spread, len(steps))))
 
 
 def micro_interval(values: Mapping[str, Sequence[float]]) -> inference.Interval:
     """The interval of the micro average, the mean over steps, clustered by task. `values`: task -> values of its
     steps."""
-    tasks = list(values.values())
-    steps = np.concatenate([np.asarray(of_task, dtype=float) for of_task in tasks]) if tasks else np.zeros(0)
-    if not len(steps):
+    if not values:
         return inference.Interval((0.0, 1.0))
+    steps, task_of, sizes = _columns(values.values())
     micro = float(steps.mean())
-    added = np.array([inference.total(of_task) - micro * len(of_task) for of_task in tasks]) / len(steps)
+    added = (np.bincount(task_of, weights=steps) - micro * sizes) / len(steps)
     spread = float(((steps - micro) ** 2).mean())
     return inference.interval(micro, inference.linearised(micro, added), spread, len(steps))
 
 
-def task_means(tasks: Sequence[Sequence[float]]) -> np.ndarray:
+def task_means(tasks: Collection[Sequence[float]]) -> np.ndarray:
     """Each task's mean, shape (n_tasks,), from the values of its steps."""
-    return np.array([inference.total(steps) / len(steps) for steps in tasks], dtype=float)
+    steps, task_of, sizes = _columns(tasks)
+    means: np.ndarray = np.bincount(task_of, weights=steps) / sizes
+    return means
+
+
+def _columns(tasks: Collection[Sequence[float]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The values of all steps, the task of each, numbered from 0, and the number of steps of each task."""
+    sizes = np.array([len(steps) for steps in tasks], dtype=int)
+    steps = np.fromiter(chain.from_iterable(tasks), dtype=float, count=int(sizes.sum()))
+    return steps, np.repeat(np.arange(len(sizes)), sizes), sizes
 
 
 def task_success(
@@ -143,10 +153,3 @@ def task_success(
     failures = [missing.get(task, 0) + sum(1 - (s.success or 0) for s in steps) for task, steps in tasks.items()]
     done = [n <= allowed_failures for n in failures]
     return sum(done) / len(done)
-
-
-def recall_at_k(best_ranks: Sequence[int | None], k: int) -> float:
-    """Share of steps whose best positive has a rank below k. Steps without a positive count as 0."""
-    if not best_ranks:
-        return 0.0
-    return sum(rank is not None and rank < k for rank in best_ranks) / len(best_ranks)

@@ -3,6 +3,7 @@ length."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import NamedTuple
@@ -30,19 +31,20 @@ class Averaging:
         truths: Sequence[Truth],
         group: Callable[[Truth], str | None],
         length: Callable[[Truth], int],
-        n_entries: Callable[[Truth], int] = lambda truth: 1,
+        n_entries: Callable[[Truth], int] | None = None,
     ) -> None:
         """`group`: in which a step is averaged, None for none. `length`: actions that a task has, from its last row;
         each one without a row counts 0 and belongs to the group of that row. `n_entries`: how often a step enters the
-        averages."""
-        lasts = aggregate.by_task([truth.key for truth in truths], truths)
-        self.missing = {task: max(0, length(rows[-1]) - len(rows)) for task, rows in lasts.items()}
+        averages; None: once."""
+        names = [truth.annotation_id for truth in truths]
+        lasts, sizes = dict(zip(names, truths, strict=True)), Counter(names)
+        self.missing = {task: max(0, length(last) - sizes[task]) for task, last in lasts.items()}
         """Task -> its actions without a row, where `length` counts them."""
-        self._n_entries = np.array([n_entries(truth) for truth in truths], dtype=int)
-        entries = [truth for truth, n in zip(truths, self._n_entries.tolist(), strict=True) for _ in range(n)]
-        padded = [*entries, *(rows[-1] for task, rows in lasts.items() for _ in range(self.missing[task]))]
+        self._n_entries = 1 if n_entries is None else np.array([n_entries(truth) for truth in truths], dtype=int)
+        entries = np.repeat(np.array(truths, dtype=object), self._n_entries).tolist()
+        padded = [*entries, *(last for task, last in lasts.items() for _ in range(self.missing[task]))]
         self._n_missing = len(padded) - len(entries)
-        self._tasks, self._n_tasks = _numbered([truth.key.annotation_id for truth in padded])
+        self._tasks, self._n_tasks = _numbered([truth.annotation_id for truth in padded])
         self._by_task = np.argsort(self._tasks, kind="stable")
         self._names = list(lasts)
         self._groups, self._n_groups = _numbered([group(truth) for truth in padded])

@@ -207,10 +207,14 @@ class Gap:
     """The two-sided p from flipping the signs of tasks' differences."""
 
 
-def gap(differences: np.ndarray, seed: int = 0) -> Gap:
-    """The mean of the tasks' differences, shape (n_tasks,), with its interval and its p."""
+def gaps(pairs: Sequence[np.ndarray], seed: int = 0) -> list[Gap]:
+    """The mean of the tasks' differences of each pair, shape (n_tasks,), with its interval and its p."""
+    intervals = sign_flip_intervals(pairs, seed)
+    return [_gap(differences, ci95, seed) for differences, ci95 in zip(pairs, intervals, strict=True)]
+
+
+def _gap(differences: np.ndarray, ci95: tuple[float, float] | None, seed: int) -> Gap:
     p = sign_flip_p(differences, seed)
-    ci95 = sign_flip_interval(differences, seed)
     mean = float(differences.mean()) if len(differences) else 0.0
     # patterns drawn at random may part the two, and p is the exact one where few tasks differ
     if ci95 is not None and p >= 1 - LEVEL:
@@ -234,27 +238,30 @@ def sign_flip_p(differences: np.ndarray, seed: int = 0) -> float:
     return as_far / len(signs)
 
 
-def sign_flip_interval(differences: np.ndarray, seed: int = 0) -> tuple[float, float] | None:
-    """All means that `sign_flip_p` of (n_tasks,) differences, less that mean, does not reject at 1 - LEVEL.
+def sign_flip_intervals(pairs: Sequence[np.ndarray], seed: int = 0) -> list[tuple[float, float] | None]:
+    """All means that `sign_flip_p` of a pair's differences, shape (n_tasks,), less that mean, does not reject at
+    1 - LEVEL. All pairs are of the same tasks, and their signs are flipped at once.
 
     With tasks A flipped and B not, the flipped sum is as far from 0 as the unflipped just where the mean supposed lies
     between the means of A and B, or where A or B is empty. So p of a supposed mean is the share of patterns that hold
     it, and since all of them hold the mean found, the bounds are order statistics. None where the patterns that hold
     everything are enough.
     """
+    differences = np.column_stack(pairs)
     n = len(differences)
     signs = _signs(n, seed)
     n_flipped = (n - signs.sum(axis=1, dtype=int)) // 2
     parting = (n_flipped > 0) & (n_flipped < n)
     k = math.ceil((1 - LEVEL) * len(signs)) - int((~parting).sum())
     if k <= 0:
-        return None
-    n_flipped, flipped_sum = n_flipped[parting], _products(signs, differences)[parting]
-    of_flipped = (differences.sum() - flipped_sum) / (2 * n_flipped)
-    of_others = (differences.sum() + flipped_sum) / (2 * (n - n_flipped))
-    low = np.partition(np.minimum(of_flipped, of_others), k - 1)[k - 1]
-    high = np.partition(np.maximum(of_flipped, of_others), -k)[-k]
-    return _bounds(*(0.0 if abs(x) < ZERO else x for x in (low, high)))
+        return [None] * len(pairs)
+    n_flipped, flipped_sums = n_flipped[parting, None], _products(signs, differences)[parting]
+    of_flipped = (differences.sum(axis=0) - flipped_sums) / (2 * n_flipped)
+    of_others = (differences.sum(axis=0) + flipped_sums) / (2 * (n - n_flipped))
+    lows = np.partition(np.minimum(of_flipped, of_others), k - 1, axis=0)[k - 1]
+    highs = np.partition(np.maximum(of_flipped, of_others), -k, axis=0)[-k]
+    bounds = zip(lows.tolist(), highs.tolist(), strict=True)
+    return [_bounds(*(0.0 if abs(x) < ZERO else x for x in pair)) for pair in bounds]
 
 
 @lru_cache(maxsize=4)

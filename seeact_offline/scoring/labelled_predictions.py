@@ -14,7 +14,7 @@ from seeact_offline.merging import merge
 from seeact_offline.records import MergeRule, Operation, Prediction, Truth
 from seeact_offline.scoring import metrics
 from seeact_offline.scoring.inference import total
-from seeact_offline.scoring.rules import CASES, Credit, Protocol, one_entry, scored_as_answered
+from seeact_offline.scoring.rules import CASES, Credit, Protocol, one_entry, same_tokens, scored_as_answered
 from seeact_offline.scoring.waterfall import is_unreadable
 
 T = TypeVar("T")
@@ -105,9 +105,12 @@ class LabelledPredictions:
         f1[~counted] = 0.0
         right = np.flatnonzero(element)
         success = np.zeros_like(element)
-        success[right] = [
-            protocol.success(*self._steps[i], f) for i, f in zip(right.tolist(), f1[right].tolist(), strict=True)
-        ]
+        of_right = f1[right]
+        success[right] = (
+            of_right == 1.0
+            if protocol.success is same_tokens
+            else [protocol.success(*self._steps[i], f) for i, f in zip(right.tolist(), of_right.tolist(), strict=True)]
+        )
         return StepCredits(element, f1, success, counted)
 
     def _f1(self, protocol: Protocol) -> np.ndarray:

@@ -1,11 +1,11 @@
-"""The metrics of one step: pure functions. Averaging lives in `aggregate`.
+"""The metrics of one step, and recall: pure functions. Averaging lives in `aggregate`.
 
 Source: Mind2Web paper (arXiv 2306.06070) section 4.1 and its released evaluation (commit 1b7c323).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from seeact_offline.records import Box, Operation
@@ -69,6 +69,13 @@ def step_success(element_is_correct: bool, f1: float) -> bool:
 def best_rank(ranked: Iterable[str], positives: Collection[str]) -> int | None:
     """Place (from 0) of the best positive in a ranking, or None if it has none."""
     return next((place for place, node in enumerate(ranked) if node in positives), None)
+
+
+def recall_at_k(best_ranks: Sequence[int | None], k: int) -> float:
+    """Share of steps whose best positive has a rank below k. Steps without a positive count as 0."""
+    if not best_ranks:
+        return 0.0
+    return sum(rank is not None and rank < k for rank in best_ranks) / len(best_ranks)
 
 
 @lru_cache(maxsize=8192)

@@ -131,13 +131,11 @@ def overlap(
 
 
 def _causes(names: Sequence[str], unsolved: Sequence[UnsolvedStep]) -> tuple[UnsolvedCause, ...]:
-    counts = Counter(cause for step in unsolved for cause in step.causes)
+    of_runs = [Counter(of_run) for of_run in zip(*(step.causes for step in unsolved), strict=True)]
+    of_all = Counter(step.causes[0] for step in unsolved if len({*step.causes}) == 1)
+    counts = sum(of_runs, Counter[str]())
     return tuple(
-        UnsolvedCause(
-            cause,
-            {name: sum(step.causes[column] == cause for step in unsolved) for column, name in enumerate(names)},
-            sum(set(step.causes) == {cause} for step in unsolved),
-        )
+        UnsolvedCause(cause, {name: of[cause] for name, of in zip(names, of_runs, strict=True)}, of_all[cause])
         for cause in sorted(counts, key=lambda cause: (-counts[cause], cause))
     )
 
@@ -154,7 +152,7 @@ def _pairs(
 ) -> tuple[RunPair, ...]:
     means = _by_task(credit, task_of) / np.bincount(task_of)[:, None]
     kappas = pairwise_kappas(~solved, task_of, seed)
-    gaps = [inference.gap(means[:, b] - means[:, a], seed) for a, b in kappas]
+    gaps = inference.gaps([means[:, b] - means[:, a] for a, b in kappas], seed)
     adjusted = inference.holm([gap.p for gap in gaps])
     pairs = []
     for ((a, b), kappa), gap, p_holm in zip(kappas.items(), gaps, adjusted, strict=True):

@@ -71,6 +71,16 @@ class ScoredRun:
     seeds: Sequence[ScoredRun] = ()
     """The runs of which it is the mean; empty for a run."""
 
+    @property
+    def identities(self) -> set[str]:
+        """The different identities of its seeds."""
+        return {seed.identity for seed in self.seeds}
+
+    @property
+    def is_repeated(self) -> bool:
+        """True for the mean of runs that repeat each other."""
+        return len(self.seeds) > 1 and len(self.identities) == 1 and "" not in self.identities
+
 
 def pooled(name: str, runs: Sequence[ScoredRun], intersect: bool = False) -> ScoredRun:
     """The mean of several runs, such as seeds of one method: the credit of a step is its mean over them.
@@ -171,15 +181,7 @@ def compare_runs(
     keys = _shared_keys(runs, intersect)
     table = _Table.of(runs, keys)
     of_seeds = {run.name: _Table.of(run.seeds, keys) for run in runs if run.seeds}
-    alike: dict[str, list[str]] = {}
-    for run in runs:
-        if run.identity:
-            alike.setdefault(run.identity, []).append(run.name)
-    repeated = [(table, tuple(names)) for names in alike.values() if len(names) > 1]
-    mixed = [run.name for run in runs if len({seed.identity for seed in run.seeds}) > 1]
-    for run in runs:
-        if len(run.seeds) > 1 and run.seeds[0].identity and run.name not in mixed:
-            repeated.append((of_seeds[run.name], of_seeds[run.name].names))
+    repeated = _repeated(runs, table, of_seeds)
     otherwise = {
         run.name
         for run in runs
@@ -209,11 +211,9 @@ def compare_runs(
         tied={metric: _tied(table, metric, seed) for metric in table.metrics},
         pairs=tuple(pair for metric in table.metrics for pair in _pairs(table, metric, detect, seed)),
         always_click=table.metric_of(table.clicks),
-        over_always_click={
-            name: table.gap(table.credit("operation_f1", name), table.clicks, seed) for name in table.names
-        },
+        over_always_click=table.gaps(table.credits["operation_f1"], table.clicks, seed),
         repeats=tuple(repeat for of_names, names in repeated for repeat in _repeats(of_names, names)),
-        mixed=tuple(mixed),
+        mixed=tuple(run.name for run in runs if len(run.identities) > 1),
         groups={name: seeds.names for name, seeds in of_seeds.items()},
         sd={metric: {name: seeds.sd(metric) for name, seeds in of_seeds.items()} for metric in table.metrics},
         breakdowns={name: _breakdown(table, BREAKDOWNS[name], seed) for name in by},
@@ -225,7 +225,7 @@ def compare_runs(
             for metric in of_names.metrics
             if of_names.n_tasks > 1
         ),
-        difference_noise=_difference_noise(runs, mixed, of_seeds, detect),
+        difference_noise=_difference_noise(runs, of_seeds, detect),
         overlap=together,
     )
 
@@ -265,11 +265,11 @@ def of_different_data(runs: Iterable[tuple[DataName | None, str]]) -> dict[str, 
 
 def _shared_keys(runs: Sequence[ScoredRun], intersect: bool) -> list[StepKey]:
     """The steps of every run, in the order of the first. Raises InputError."""
-    first, shared = runs[0], [key for key in runs[0].steps if all(key in run.steps for run in runs[1:])]
+    first, of_all = runs[0], set(runs[0].steps).intersection(*(run.steps for run in runs))
+    shared = [key for key in first.steps if key in of_all]
     lacking = [run for run in runs if len(run.steps) > len(shared)]
     if lacking and not intersect:
         run = lacking[0]
-        of_all = set(shared)
         key = next(key for key in run.steps if key not in of_all)
         lacks = f"{run.name} has {len(run.steps) - len(shared)} of {len(run.steps)} steps that another run lacks"
         raise InputError("runs", sentence=f"{lacks}, such as {key}; `intersect` compares those that all have")
@@ -292,8 +292,9 @@ class _Table:
 
     @classmethod
     def of(cls, runs: Sequence[ScoredRun], keys: Sequence[StepKey]) -> _Table:
+        steps = {run.name: [run.steps[key] for key in keys] for run in runs}
         columns = {
-            metric: {run.name: [getattr(run.steps[key], field) for key in keys] for run in runs}
+            metric: {name: [getattr(step, field) for step in rows] for name, rows in steps.items()}
             for metric, field in STEP_FIELDS.items()
         }
         credits = {
@@ -302,7 +303,7 @@ class _Table:
             if all(any(value is not None for value in values) for values in column.values())
         }
         task_of = aggregate.task_numbers(keys)
-        return cls(tuple(run.name for run in runs), [runs[0].steps[key] for key in keys], task_of, credits)
+        return cls(tuple(steps), steps[runs[0].name], task_of, credits)
 
     def only(self, places: Sequence[int]) -> _Table:
         """These steps alone."""
@@ -331,7 +332,7 @@ class _Table:
         return np.bincount(self.task_of, weights=credit) / np.bincount(self.task_of)
 
     def metric_of(self, credit: np.ndarray) -> Metric:
-        return aggregate.metric(aggregate.by_task([step.key for step in self.steps], credit.tolist()))
+        return aggregate.metric(aggregate.by_task(self.steps, credit.tolist()))
 
     def macro(self, metric: str, name: str) -> float:
         return float(self.means(self.credit(metric, name)).mean())
@@ -344,14 +345,16 @@ class _Table:
         """The first of the highest."""
         return max(self.names, key=lambda name: self.macro(metric, name))
 
-    def gap(self, other: np.ndarray, base: np.ndarray, seed: int) -> Gap:
-        """The other minus the base."""
-        return inference.gap(self.means(other - base), seed)
+    def gaps(self, credits: Mapping[str, np.ndarray], base: np.ndarray, seed: int) -> dict[str, Gap]:
+        """Each credit minus the base."""
+        means = [self.means(credit - base) for credit in credits.values()]
+        return dict(zip(credits, inference.gaps(means, seed), strict=True))
 
-    def gaps(self, metric: str, seed: int) -> dict[str, Gap]:
+    def gaps_of(self, metric: str, seed: int) -> dict[str, Gap]:
         """Each other run minus the first."""
         base, *others = self.names
-        return {name: self.gap(self.credit(metric, name), self.credit(metric, base), seed) for name in others}
+        credits = self.credits[metric]
+        return self.gaps({name: credits[name] for name in others}, credits[base], seed)
 
 
 def _tied(table: _Table, metric: str, seed: int) -> tuple[str, ...]:
@@ -364,7 +367,7 @@ def _tied(table: _Table, metric: str, seed: int) -> tuple[str, ...]:
 
 
 def _pairs(table: _Table, metric: str, detect: float, seed: int) -> list[PairedDifference]:
-    gaps = table.gaps(metric, seed)
+    gaps = table.gaps_of(metric, seed)
     adjusted = inference.holm([gap.p for gap in gaps.values()])
     return [_paired(table, metric, *named, p, detect) for named, p in zip(gaps.items(), adjusted, strict=True)]
 
@@ -400,12 +403,26 @@ def _breakdown(table: _Table, breakdown: Breakdown, seed: int) -> tuple[Breakdow
     for label in labels:
         part = table.only(places[label])
         macros = {metric: {name: part.macro(metric, name) for name in part.names} for metric in part.metrics}
-        gaps = {metric: part.gaps(metric, seed) for metric in part.metrics}
+        gaps = {metric: part.gaps_of(metric, seed) for metric in part.metrics}
         rows.append(BreakdownRow(label, part.n_tasks, len(part.steps), macros, gaps))
     return tuple(rows)
 
 
 # --- repeats ---
+
+
+def _repeated(
+    runs: Sequence[ScoredRun], table: _Table, of_seeds: Mapping[str, _Table]
+) -> list[tuple[_Table, tuple[str, ...]]]:
+    """The runs that repeat each other, by name, with the table that they stand in."""
+    alike: dict[str, list[str]] = {}
+    for run in runs:
+        if run.identity:
+            alike.setdefault(run.identity, []).append(run.name)
+    return [
+        *((table, tuple(names)) for names in alike.values() if len(names) > 1),
+        *((of_seeds[run.name], of_seeds[run.name].names) for run in runs if run.is_repeated),
+    ]
 
 
 def _repeats(table: _Table, names: Sequence[str]) -> list[Repeats]:
@@ -419,12 +436,10 @@ def _task_means(table: _Table, metric: str, names: Sequence[str]) -> np.ndarray:
 
 
 def _difference_noise(
-    groups: Sequence[ScoredRun], mixed: Sequence[str], of_seeds: Mapping[str, _Table], detect: float
+    groups: Sequence[ScoredRun], of_seeds: Mapping[str, _Table], detect: float
 ) -> tuple[DifferenceNoise, ...]:
     """Splits the variance of differences between groups of one method each, with two seeds or more."""
-    repeated = [
-        group.name for group in groups if len(group.seeds) > 1 and group.seeds[0].identity and group.name not in mixed
-    ]
+    repeated = [group.name for group in groups if group.is_repeated]
     base = groups[0].name
     if base not in repeated or of_seeds[base].n_tasks < 2:
         return ()

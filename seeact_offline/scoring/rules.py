@@ -12,9 +12,11 @@ import string
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from random import Random
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from seeact_offline.records import OPERATIONS, ClickedBox, Kinship, Operation, Prediction, Truth
 from seeact_offline.scoring import metrics
@@ -134,7 +136,8 @@ def first_positive(prediction: Prediction, truth: Truth) -> bool:
 def last_of_five(prediction: Prediction, truth: Truth) -> bool:
     """Takes the positive that is the last of the five choices for right, and "none of them" where there is no positive."""
     if prediction.element_id is not None:
-        return prediction.element_id in ({right} if (right := _last_of_five(truth)) else truth.positives)
+        # the draw of the right choice, one of the positives, takes ten times as long as the rest
+        return prediction.element_id in truth.positives and _last_of_five(truth) in (None, prediction.element_id)
     return not truth.positives and prediction.failure is None and prediction.point is None
 
 
@@ -346,8 +349,8 @@ def until_a_bad_page(truths: Sequence[Truth]) -> list[bool]:
         width, height = truth.picture_size or (0, 0)
         leave = [box.x < 0 or box.y < 0 or box.right > width or box.bottom > height for box in truth.boxes[:1]]
         if truth.picture_size is None or any(leave):
-            ended.add(truth.key.annotation_id)
-        counts[i] = truth.key.annotation_id not in ended
+            ended.add(truth.annotation_id)
+        counts[i] = truth.annotation_id not in ended
     return counts
 
 
@@ -392,7 +395,7 @@ def actions_of_the_task(last: Truth) -> int:
 
 def by_task(truth: Truth) -> str:
     """Averages each task's steps, then the tasks."""
-    return truth.key.annotation_id
+    return truth.annotation_id
 
 
 def all_steps(truth: Truth) -> str:
@@ -493,11 +496,8 @@ class Protocol:
         """Averages Operation F1 of these steps."""
         from seeact_offline.scoring.averaging import Averaging
 
-        return Averaging(truths, self.groups_of_f1, self.length, self.n_entries)
-
-    def n_entries(self, truth: Truth) -> int:
-        """Counts the entries of a step in the average of Operation F1."""
-        return len(self.entries_of_f1(truth, NOTHING))
+        entries = None if self.entries_of_f1 is one_entry else lambda truth: len(self.entries_of_f1(truth, NOTHING))
+        return Averaging(truths, self.groups_of_f1, self.length, entries)
 
 
 def described(protocol: Protocol) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import Any
 from seeact_offline.records import InputError, Metric, StepKey, Usage
 from seeact_offline.scoring import aggregate, inference
 from seeact_offline.scoring.figure_entries import ResultsFigure
-from seeact_offline.scoring.metrics import METRICS, STEP_FIELDS
+from seeact_offline.scoring.metrics import METRICS, STEP_FIELDS, recall_at_k
 from seeact_offline.scoring.paired import UNKNOWN
 from seeact_offline.scoring.protocols import PROTOCOLS, Protocol, headline
 from seeact_offline.scoring.results import ELEMENT_RULES, Results
@@ -77,7 +77,7 @@ class RunScores:
         """Each task's steps that fail, with its actions that the protocol counts as failed without a row: none is
         Offline 0."""
         missing = self.protocol.averaging([step.truth for step in self.counted]).missing
-        tasks = aggregate.by_task([step.key for step in self.counted], self.counted)
+        tasks = aggregate.by_task(self.counted, self.counted)
         return {task: missing[task] + sum(1 - (step.success or 0.0) for step in steps) for task, steps in tasks.items()}
 
     @property
@@ -320,12 +320,13 @@ def differences(run: RunScores, baseline: RunScores, names: Sequence[str]) -> di
     """Figure -> the run's macro average minus the baseline's, paired by step, clustered by task."""
     ours, theirs = ({step.key: step for step in scores.steps} for scores in (run, baseline))
     keys = [key for key in ours if key in theirs]
-    gaps = {}
+    differing = []
     for name in names:
         values = [[_step_value(steps[key], name) for key in keys] for steps in (ours, theirs)]
-        means = [aggregate.task_means(list(aggregate.by_task(keys, column).values())) for column in values]
-        gaps[name] = asdict(inference.gap(means[0] - means[1], run.settings.get("seed", 0)))
-    return gaps
+        means = [aggregate.task_means(aggregate.by_task(keys, column).values()) for column in values]
+        differing.append(means[0] - means[1])
+    gaps = inference.gaps(differing, run.settings.get("seed", 0))
+    return {name: asdict(gap) for name, gap in zip(names, gaps, strict=True)}
 
 
 def _step_value(step: StepRow, name: str) -> float:
@@ -361,7 +362,7 @@ def figures_by_difficulty(run: RunScores) -> dict[str, dict[str, Any]]:
 def recall_curve(run: RunScores) -> list[float]:
     """Share of the steps whose right element is among the first k ranked, for every k of the run."""
     ranks = [step.best_rank for step in run.counted]
-    return [aggregate.recall_at_k(ranks, k) for k in range(1, run.settings["top_k"] + 1)]
+    return [recall_at_k(ranks, k) for k in range(1, run.settings["top_k"] + 1)]
 
 
 def cost_unit(runs: Sequence[RunScores]) -> str:

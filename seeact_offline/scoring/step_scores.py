@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from seeact_offline.records import MergeRule, Prediction, StepKey, StepScore, Summary, Truth
+from seeact_offline.records import KeyedRow, MergeRule, Prediction, StepScore, Summary, Truth
 from seeact_offline.scoring import aggregate, metrics
 from seeact_offline.scoring.labelled_predictions import LabelledPredictions
 from seeact_offline.scoring.rules import Protocol, one_entry
@@ -105,11 +105,9 @@ class AnswerEntry(msgspec.Struct, frozen=True):
     value: str = ""
 
 
-class StepRow(msgspec.Struct, frozen=True):
+class StepRow(KeyedRow, frozen=True):
     """A line of `steps.jsonl`, as `rows` writes it. The fields that reading needs not are left out."""
 
-    annotation_id: str
-    action_uid: str
     outcome: str
     operation_f1: Share | None
     target: TargetEntry
@@ -127,10 +125,6 @@ class StepRow(msgspec.Struct, frozen=True):
     person_cause: str | None = None
     reachable: bool | None = None
     predicted: AnswerEntry = AnswerEntry()
-
-    @property
-    def key(self) -> StepKey:
-        return StepKey(self.annotation_id, self.action_uid)
 
     @property
     def truth(self) -> Truth:

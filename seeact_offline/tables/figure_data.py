@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from seeact_offline.records import InputError
-from seeact_offline.runs.folder import OWN_WORDS
+from seeact_offline.runs.config import OWN_WORDS
 from seeact_offline.scoring.report import Extent, data_in_words
 from seeact_offline.scoring.run_figures import (
     BANDS,

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from seeact_offline.prompting import load_template
 from seeact_offline.records import CallError, InputError, Message, Model, Request, RowError, SeeActError, StepKey, Usage
 from seeact_offline.runs.ask import run_coroutine
 from seeact_offline.runs.config import MOST_REPEATS, EvalConfig
-from seeact_offline.runs.folder import Made, Manifest, RunFolder, worded
+from seeact_offline.runs.folder import Made, Manifest, RunFolder, read_lines
 from seeact_offline.runs.model_settings import ModelSettings, model_settings
 from seeact_offline.runs.opening import safe_name, selected_split
 from seeact_offline.runs.paid_folder import PaidFolder, paid_folder
@@ -201,9 +202,7 @@ def _judge_all(
     folder, watch = paid.folder, paid.watch
     verdicts = folder.path / VERDICTS
     journal, kept = Journal(verdicts), {}
-    for line in journal.lines():
-        with worded(f"line {line.number} of {verdicts}, which is no judgement"):
-            judgement = decoded(line.text, Judgement)
+    for judgement in read_lines(journal, partial(decoded, kind=Judgement), "which is no judgement"):
         kept[_key(judgement)] = judgement
     digests = {item.trajectory.id: trajectory_digest(item.trajectory) for item in items}
     # without a verdict or a call nothing was paid, and the pictures may be there by now

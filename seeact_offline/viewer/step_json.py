@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -340,7 +340,7 @@ def _truth(truth: Truth | None, row: StepRow | None) -> dict[str, Any]:
     else:
         scored = TargetEntry() if row is None else row.target
         operation, positives, target = Operation(scored.op, scored.value), frozenset(scored.element_ids), None
-    return {**asdict(operation), "target": target, "positives": sorted(positives)}
+    return {**msgspec.structs.asdict(operation), "target": target, "positives": sorted(positives)}
 
 
 def _scored_answer(row: StepRow | None) -> dict[str, Any]:

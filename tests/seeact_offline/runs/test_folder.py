@@ -150,7 +150,7 @@ def test_a_call_without_its_place_or_attempts_is_refused(name: str, tmp_path: Pa
     with pytest.raises(
         InputError, match=rf"^out: expected the fields .*{name}.* in line 2 of .*calls\.jsonl, which says"
     ):
-        run.load()
+        run.load(with_calls=True)
 
 
 NO_MANIFEST = "in .*manifest.json, which is no manifest of ours"

@@ -78,10 +78,6 @@ def test_macro_counts_tasks_and_micro_counts_steps() -> None:
     assert (metric.macro, metric.micro) == (0.5, 0.25)
 
 
-def test_recall_keeps_steps_without_a_positive_in_the_denominator() -> None:
-    assert aggregate.recall_at_k([0, 4, None, 5], 5) == 0.5
-
-
 def test_recall_beyond_what_was_ranked_is_not_known() -> None:
     summary = summary_of([score("a", "1")], [Prediction("a", "1", None, "", "")], top_k=10)
     assert (summary.recall_at_k["10"], summary.recall_at_k["20"]) == (1.0, None)

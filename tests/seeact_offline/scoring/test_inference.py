@@ -215,7 +215,9 @@ def test_no_difference_anywhere_is_no_sign_of_one() -> None:
 @settings(max_examples=40)
 @given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1 / 3, 1.0]), min_size=1, max_size=8))
 def test_the_interval_of_a_difference_inverts_the_test(differences: list[float]) -> None:
-    assert inference.sign_flip_interval(np.array(differences)) == pytest.approx(paired.interval(differences), abs=1e-8)
+    assert inference.sign_flip_intervals([np.array(differences)])[0] == pytest.approx(
+        paired.interval(differences), abs=1e-8
+    )
 
 
 @settings(max_examples=20)
@@ -229,7 +231,7 @@ def test_the_bounds_are_where_the_random_signs_begin_to_reject(n_tasks: int, see
         moved = differences - supposed
         return float(np.mean(np.abs(signs @ moved) >= abs(moved.sum()) - 1e-12))
 
-    low, high = inference.sign_flip_interval(differences, seed) or (0.0, 0.0)
+    low, high = inference.sign_flip_intervals([differences], seed)[0] or (0.0, 0.0)
     assert p(low + 1e-6) >= 0.05 > p(low - 1e-6)
     assert p(high - 1e-6) >= 0.05 > p(high + 1e-6)
 
@@ -249,7 +251,7 @@ def test_p_is_below_5_percent_just_where_the_interval_leaves_0_out(kind: int) ->
     n_parted = n_significant = 0
     for _ in range(800):
         differences = KINDS_OF_DIFFERENCES[kind](rng, int(rng.integers(6, 60)))
-        found, raw = inference.gap(differences), inference.sign_flip_interval(differences)
+        found, raw = inference.gaps([differences])[0], inference.sign_flip_intervals([differences])[0]
         assert found.ci95 is not None
         assert raw is not None
         assert (found.p < 0.05) == (found.ci95[0] > 0 or found.ci95[1] < 0)
@@ -271,7 +273,7 @@ def test_p_decides_at_0_where_random_signs_part_it_from_the_interval(
 ) -> None:
     # p tries all patterns of the tasks that differ, the interval 10,001 of those of all tasks
     differences = np.array(moved + [0.0] * (n_tasks - len(moved)))
-    found, raw = inference.gap(differences), inference.sign_flip_interval(differences)
+    found, raw = inference.gaps([differences])[0], inference.sign_flip_intervals([differences])[0]
     assert raw is not None
     assert (raw[0] > 0) == (found.p >= 0.05)
     assert found.ci95 == (bound, raw[1])

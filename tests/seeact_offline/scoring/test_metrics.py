@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seeact_offline.records import Box, Operation
-from seeact_offline.scoring.metrics import best_rank, element_correct, operation_f1, point_correct, step_success
+from seeact_offline.scoring.metrics import (
+    best_rank,
+    element_correct,
+    operation_f1,
+    point_correct,
+    recall_at_k,
+    step_success,
+)
 from tests.reference import metrics as reference
 
 TEXTS = st.lists(st.sampled_from(["CLICK", "TYPE", "a", "A", "b", "10203", "7:30"]), max_size=6).map(" ".join)
@@ -73,3 +80,7 @@ def test_best_rank_is_unknown_without_a_positive_in_the_ranking() -> None:
 )
 def test_a_point_is_right_in_any_of_the_boxes(point, boxes, expected: bool) -> None:
     assert point_correct(point, boxes) is expected
+
+
+def test_recall_keeps_steps_without_a_positive_in_the_denominator() -> None:
+    assert recall_at_k([0, 4, None, 5], 5) == 0.5
