@@ -7,7 +7,6 @@ step.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from types import MappingProxyType
@@ -168,24 +167,18 @@ def answer_of(
     point = act.point
     if point is None and act.kind in CLICKS and not strict and needs_place:
         return replace(answer, failure=NoPlace.name, detail=f"{act.kind} without a place that can be read")
-    if point is None:
+    if point is None or act.place is None:
         return replace(answer, place=last_click if op == "TYPE" and fold.type_place == "last-click" else None)
-    if isinstance(act.place, tuple) and not strict and _is_everything(act.place, shown, frame):
-        return replace(answer, failure=NoPlace.name, detail="a box around the whole picture")
-    return _placed(answer, point, shown, frame, strict)
+    return _placed(answer, act.place, point, shown, frame, strict)
 
 
-def _is_everything(place: tuple[float, ...], shown: Shown, frame: Frame) -> bool:
-    with suppress(ValueError):
-        return is_everything(place, frame.extent(shown.sent))
-    return False
-
-
-def _placed(answer: Answer, point: Point, shown: Shown, frame: Frame, strict: bool) -> Answer:
+def _placed(answer: Answer, place: tuple[float, ...], point: Point, shown: Shown, frame: Frame, strict: bool) -> Answer:
     try:
         extent = frame.extent(shown.sent)
     except ValueError as error:
         return replace(answer, failure="point_outside", detail=str(error))
+    if not strict and is_everything(place, extent):
+        return replace(answer, failure=NoPlace.name, detail="a box around the whole picture")
     # whole numbers are pixels, 0 and 1 too
     if frame.reads_fractions and all(0 <= number <= 1 for number in point) and any(number % 1 for number in point):
         point = point[0] * extent[0], point[1] * extent[1]
@@ -196,8 +189,8 @@ def _placed(answer: Answer, point: Point, shown: Shown, frame: Frame, strict: bo
     detail = f"({point[0]:.10g}, {point[1]:.10g}) is beyond {frame.describe(shown.sent)}{_fitting(point, shown)}"
     # finite, as a number of JSON is
     x, y = (min(FARTHEST, max(-FARTHEST, number)) for number in point)
-    place = shown.to_page((x, y), frame) if strict else None
-    return replace(answer, place=place, failure="point_outside", detail=detail)
+    on_page = shown.to_page((x, y), frame) if strict else None
+    return replace(answer, place=on_page, failure="point_outside", detail=detail)
 
 
 def _fitting(point: Point, shown: Shown) -> str:

@@ -130,19 +130,14 @@ class AgentFits:
         return f"best fit: {self.best.named()}" + (f", ahead of {following.named()} by {lead}" if lead else "")
 
 
-def _language(agent: Agent) -> tuple[Any, ...]:
-    """Tells apart agents that read alike."""
+def _way(agent: Agent) -> tuple[Any, ...]:
+    """Tells apart agents that read and place alike."""
     reader: Any = agent.reader
     if isinstance(reader, partial):
         reader = reader.func, reader.args, repr(sorted(reader.keywords.items()))
-    return reader, tuple(sorted(agent.verbs.items())), agent.reads_others
-
-
-def _way(agent: Agent) -> tuple[Any, ...]:
-    """Tells apart agents that read and place alike."""
-    fold = agent.fold
     return (
-        _language(agent), agent.frame, agent.view.resize, agent.view.part, tuple(sorted(fold.endings.items()))
+        reader, tuple(sorted(agent.verbs.items())), agent.reads_others,
+        agent.frame, agent.view.resize, agent.view.part, tuple(sorted(agent.fold.endings.items())),
     )  # fmt: skip
 
 

@@ -135,6 +135,16 @@ class Agent:
         """
         return answer_of(acts, shown, self.frame, self.fold, last_click, strict, needs_place=self.grounder is None)
 
+    def read_answer(
+        self, text: str, shown: Shown, last_click: Point | None = None, strict: bool = False
+    ) -> tuple[tuple[Act, ...], Answer]:
+        """The acts of a reply and the answer that they are; without acts, the failure. Arguments as for `answer`."""
+        try:
+            acts = self.read(text, shown, strict)
+        except Unreadable as error:
+            return (), Answer(failure=error.name, detail=str(error))
+        return acts, self.answer(acts, shown, last_click, strict)
+
     def picture(self, shown: Shown) -> ShownPicture | None:
         """The sizes of a picture that this agent is shown; None for one that its rule refuses."""
         with suppress(ValueError):

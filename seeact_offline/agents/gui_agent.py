@@ -14,19 +14,12 @@ from itertools import islice
 
 import msgspec
 
-from seeact_offline.agents import GUI_MODELS, Act, Agent, Answer, Unreadable, find_agent
+from seeact_offline.agents import GUI_MODELS, Act, Agent, Answer, find_agent
 from seeact_offline.agents.screens import BLOCK_HEIGHT, Point, Shown, blocks
 from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep, QuestionOptions
 from seeact_offline.grounding.conversation import Question, Session, build_reply, in_thread, nonzero_notes
 from seeact_offline.grounding.pixel import elements
-from seeact_offline.grounding.strategy import (
-    STRICT_READING,
-    Option,
-    Strategy,
-    StrategyInputs,
-    StrategyInstance,
-    whole,
-)
+from seeact_offline.grounding.strategy import STRICT_READING, Option, Strategy, StrategyInputs, StrategyInstance, whole
 from seeact_offline.merging import decision
 from seeact_offline.pages.dom import TEXT, Page, page_of
 from seeact_offline.pages.pointing import element_at, visible_centre
@@ -144,7 +137,8 @@ class AgentGrounding(Grounding):
                 if asked.answer.failure != "scrolled" or index == last:
                     break
                 session.replies.append(asked.reply(replace(asked.answer, failure=None)))
-            if self._needs_grounder(prepared, views, index, asked.answer):
+            stops = self.agent.grounder is not None and self.agent.view.stops_at_truth
+            if self.lacks_place(asked.answer) and (not stops or index in _blocks_with_target(prepared, views)):
                 session.replies.append(asked.reply(asked.answer))
                 asked = await self.ask_place(session, prepared, asked, index + len(views), target)
         except StepError as error:
@@ -174,7 +168,7 @@ class AgentGrounding(Grounding):
             return AskedView(
                 question, talk.texts, (), Answer(failure=talk.failure, detail=talk.detail), self.agent, shown
             )
-        acts, answer = self._read(talk.texts[-1], shown, last_click)
+        acts, answer = self.agent.read_answer(talk.texts[-1], shown, last_click, self._strict)
         return AskedView(question, talk.texts, acts, answer, self.agent, shown)
 
     async def ask_place(
@@ -186,7 +180,7 @@ class AgentGrounding(Grounding):
         talk = await session.converse(question)
         place_answer, acts = Answer(failure=talk.failure, detail=talk.detail), tuple[Act, ...]()
         if talk.failure is None:
-            acts, place_answer = self._read_place(talk.texts[-1], shown)
+            acts, place_answer = self._grounder.read_answer(talk.texts[-1], shown, None, self._strict)
         answer = replace(
             asked.answer, place=place_answer.place, failure=place_answer.failure, detail=place_answer.detail
         )
@@ -199,25 +193,6 @@ class AgentGrounding(Grounding):
         if self.agent.grounder is None:
             return answer.op == "TYPE" and answer.place is None
         return answer.label is not None
-
-    def _read(self, text: str, shown: Shown, last_click: Point | None) -> tuple[tuple[Act, ...], Answer]:
-        try:
-            acts = self.agent.read(text, shown, self._strict)
-        except Unreadable as error:
-            return (), Answer(failure=error.name, detail=str(error))
-        return acts, self.agent.answer(acts, shown, last_click, self._strict)
-
-    def _read_place(self, text: str, shown: Shown) -> tuple[tuple[Act, ...], Answer]:
-        """Reads the grounder's reply. `shown`: as it sees it."""
-        try:
-            acts = self._grounder.read(text, shown, self._strict)
-        except Unreadable as error:
-            return (), Answer(failure=error.name, detail=str(error))
-        return acts, self._grounder.answer(acts, shown, None, self._strict)
-
-    def _needs_grounder(self, prepared: PreparedStep, views: Sequence[Shown], index: int, answer: Answer) -> bool:
-        stops = self.agent.grounder is not None and self.agent.view.stops_at_truth
-        return self.lacks_place(answer) and (not stops or index in _blocks_with_target(prepared, views))
 
     def _last_view(self, prepared: PreparedStep, views: Sequence[Shown]) -> int:
         """The view after which nothing more is shown; for an agent that stops by the truth, the one behind the last
@@ -315,10 +290,10 @@ class AgentGrounding(Grounding):
         return Target(index, self.agent.write(op, value, what, shown), answer)
 
     def _place(self, target: Target, shown: Shown, step: Step) -> tuple[float, float] | None:
-        answer = self._read(target.reply, shown, _last_click(step))[1]
+        answer = self.agent.read_answer(target.reply, shown, _last_click(step), self._strict)[1]
         asks = self._grounder_pack is not None and (self.agent.grounder is not None or answer.op == "TYPE")
         if answer.failure is None and answer.place is None and asks:
-            return self._read_place(target.answer, self._for_grounder(shown))[1].place
+            return self._grounder.read_answer(target.answer, self._for_grounder(shown), None, self._strict)[1].place
         return answer.place
 
 
@@ -438,13 +413,7 @@ def _open(agent: Agent, inputs: StrategyInputs) -> StrategyInstance:
             raise InputError("grounder_agent", "an agent that is shown the whole page and names places", finder)
         pack = inputs.pack_of(grounder.as_strategy())
     grounding = AgentGrounding(
-        agent,
-        inputs.pack,
-        inputs.form,
-        pack,
-        inputs.own["strict_reading"],
-        grounder,
-        inputs.own["history_pictures"],
+        agent, inputs.pack, inputs.form, pack, inputs.own["strict_reading"], grounder, inputs.own["history_pictures"]
     )
     truth_use = {"view_uses_truth": True} if agent.view.stops_at_truth else {}
     options = {name: value for name, value in inputs.own.items() if value is not None}

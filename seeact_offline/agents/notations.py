@@ -17,16 +17,7 @@ from textwrap import dedent
 from typing import Any
 
 from seeact_offline.agents.acts import CLICKS, Act, Kind, Unreadable
-from seeact_offline.agents.verbs import (
-    TYPED,
-    Declined,
-    Several,
-    UnknownAct,
-    WrittenAct,
-    act_of,
-    acts_in_value,
-    kind_of,
-)
+from seeact_offline.agents.verbs import TYPED, Declined, Several, UnknownAct, WrittenAct, act_of, acts_in_value, kind_of
 from seeact_offline.replies.calls import calls_in, json_in, json_spans, loads, parse, place_of, unquoted
 from seeact_offline.replies.decided import DECLINED, SEVERAL, set_aside, stands_alone, takes_back
 from seeact_offline.replies.field_values import is_placeholder

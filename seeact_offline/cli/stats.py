@@ -13,16 +13,10 @@ from typing import Any
 from seeact_offline.cli import options
 from seeact_offline.cli.output import say
 from seeact_offline.dataset import load_steps
-from seeact_offline.dataset.summary import (
-    LIKENESS,
-    DatasetStats,
-    dataset_profile,
-    dataset_stats,
-    paper_table1,
-    step_figures,
-)
+from seeact_offline.dataset.summary import LIKENESS, DatasetStats, dataset_profile, dataset_stats, step_figures
 from seeact_offline.files import markdown
 from seeact_offline.ranking.tokenizers import Tokenizer, open_tokenizer
+from seeact_offline.scoring.paper_tables import paper_table
 from seeact_offline.scoring.report import counted
 
 COUNTS = ("tasks", "steps", "domains", "subdomains", "websites")
@@ -72,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     stats = [dataset_stats(rows, name, tokenizer.count) for name, rows in steps.items()]
     # no figure of the paper stands beside the bundled sample
-    paper = {} if dataset == "sample" else paper_table1()
+    paper = {} if dataset == "sample" else paper_table(1)["splits"]
     if args.json:
         splits = {of.split: {**dataclasses.asdict(of), "paper": paper.get(of.split)} for of in stats}
         say(json.dumps({"dataset": dataset, "tokenizer": tokenizer.name, "splits": splits}, indent=2))

@@ -245,10 +245,8 @@ class _SplitConversion:
     """Converts one split: yields rows and counts problems."""
 
     def __init__(self, dump: Path, seen: set[str], on_problem: Callable[[Problem], None]) -> None:
-        self._dump = dump
-        self._seen = seen
-        # annotation_ids of all splits
-        self._on_problem = on_problem
+        """`seen`: annotation_ids of all splits, to which those of this one are added."""
+        self._dump, self._seen, self._on_problem = dump, seen, on_problem
         self.problems: Counter[str] = Counter()
         self.tasks = 0
         self.pictures = 0

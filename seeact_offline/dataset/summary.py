@@ -6,14 +6,11 @@ The paper's domains are the hub's subdomains: its train split has 17 of them, an
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from statistics import fmean, median
 from typing import Any, NamedTuple
 
@@ -101,14 +98,6 @@ def dataset_stats(steps: Iterable[Step], split: str, count_tokens: Callable[[str
         faulty_rows=faulty_rows,
         faults=dict(sorted(counts.items())),
     )
-
-
-@cache
-def paper_table1() -> Mapping[str, Mapping[str, Any]]:
-    """The figures of the paper's Table 1 by split. Source: SeeAct, arXiv 2401.01614v2."""
-    text = (files("seeact_offline") / "paper" / "table1.json").read_text(encoding="utf-8")
-    splits: dict[str, dict[str, Any]] = json.loads(text)["splits"]
-    return splits
 
 
 # --- likeness to real data -------------------------------------------------------------------------------------------

@@ -62,6 +62,10 @@ listener = Listener()
 class HubError(InputError):
     """Says in one sentence what the hub did not give, and what to do."""
 
+    def __init__(self, sentence: str) -> None:
+        super().__init__("hub", sentence=sentence)
+        self.args = (sentence,)
+
 
 class HubSilent(HubError):
     """The hub gave nothing, and refused nothing: what was downloaded before may serve."""
@@ -115,8 +119,7 @@ class HubRepo:
         if reason := unreachable():
             what = "differs from the hub's" if self.place(file).exists() else "was not downloaded"
             raise HubError(
-                "hub",
-                sentence=f"{file.name} of {self.name} {what}, and {reason}; fetch it where there is a network: {self.command(file.name)}",
+                f"{file.name} of {self.name} {what}, and {reason}; fetch it where there is a network: {self.command(file.name)}"
             )
         self._discard(file)
         from huggingface_hub import hf_hub_download
@@ -140,8 +143,7 @@ class HubRepo:
             # the next attempt must not find it
             self._discard(file)
             raise HubError(
-                "hub",
-                sentence=f"{file.name} of {self.name} arrived other than the hub says (its checksum differs); run the command again",
+                f"{file.name} of {self.name} arrived other than the hub says (its checksum differs); run the command again"
             )
         return path
 
@@ -204,9 +206,7 @@ def model_folder(spec: str, settings: Sequence[str], *weights: Sequence[str]) ->
     wanted = {*matching(settings), *of_weights}
     paths = [repo.fetch(file) for file in top if file in wanted]
     if not paths:
-        raise HubError(
-            "hub", sentence=f"the model {spec} has none of the files {', '.join(settings[:3])}; name another"
-        )
+        raise HubError(f"the model {spec} has none of the files {', '.join(settings[:3])}; name another")
     return paths[0].parent
 
 
@@ -215,8 +215,7 @@ def _open_repo(kind: Kind, spec: str, endpoint: str, cache: str, is_offline: boo
     match = _SPEC.fullmatch(spec)
     if match is None:
         raise HubError(
-            "hub",
-            sentence=f"{spec} is no name of a {WORDS[kind]} on the hub: it should be OWNER/NAME or OWNER/NAME@REVISION",
+            f"{spec} is no name of a {WORDS[kind]} on the hub: it should be OWNER/NAME or OWNER/NAME@REVISION"
         )
     name, revision = match["name"], match["revision"] or BRANCH
     is_commit = _COMMIT.fullmatch(revision) is not None
@@ -296,7 +295,7 @@ def _within(seconds: float, ask: Callable[[], T]) -> T:
     if not wait([answer], seconds).done:
         from huggingface_hub import constants
 
-        raise HubSilent("hub", sentence=f"{constants.ENDPOINT} does not answer within {seconds:g} s")
+        raise HubSilent(f"{constants.ENDPOINT} does not answer within {seconds:g} s")
     return answer.result()
 
 
@@ -352,9 +351,8 @@ def _kept(kind: Kind, name: str, revision: str, reason: str) -> HubRepo:
     if not paths:
         at = "" if revision == BRANCH else f" at {revision}"
         raise HubError(
-            "hub",
-            sentence=f"{name}{at} was not downloaded before, and {reason}; fetch it where there is a network:"
-            f" {_command(kind, name, '', revision)}",
+            f"{name}{at} was not downloaded before, and {reason}; fetch it where there is a network:"
+            f" {_command(kind, name, '', revision)}"
         )
     files = tuple(HubFile(path.relative_to(snapshot).as_posix(), path.stat().st_size) for path in paths)
     return HubRepo(kind, name, commit, files, is_listed=False)
@@ -436,16 +434,13 @@ def _error(error: Exception, kind: Kind, name: str, revision: str) -> HubError:
     )
     for applies, sentence in refusals:
         if applies:
-            return HubError("hub", sentence=sentence)
+            return HubError(sentence)
     if status == 429:
         return HubSilent(
-            "hub",
-            sentence=f"{where} limits how often it is asked; wait some minutes and run the command again, which resumes",
+            f"{where} limits how often it is asked; wait some minutes and run the command again, which resumes"
         )
     reason = redact(_line(error))
-    return HubSilent(
-        "hub", sentence=f"{what} could not be fetched from {where} ({reason}); run the command again, which resumes"
-    )
+    return HubSilent(f"{what} could not be fetched from {where} ({reason}); run the command again, which resumes")
 
 
 def _line(error: Exception) -> str:

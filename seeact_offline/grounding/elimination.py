@@ -49,10 +49,10 @@ class Elimination:
             raise ValueError(f"size must be 2 or more, got {size}")
         self._size, self._rule, self._out_of_range = size, rule, out_of_range
         self._queue = list(ids)
-        self._won: dict[str, int] = {}
         # of each pick so far, the last question that it was the answer to
-        self._last: int | None = None
+        self._won: dict[str, int] = {}
         # the question whose answer stands, under the released rule
+        self._last: int | None = None
         self._n_heard = 0
 
     def next_group(self) -> tuple[str, ...]:

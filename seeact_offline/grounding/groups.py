@@ -108,7 +108,30 @@ class GroupStrategy(Grounding):
         return replace(self.build_question(prepared, picks, index), is_final_round=True)
 
     async def ground(self, prepared: PreparedStep, model: Model) -> GroundingResult:
-        return await ground_by_groups(self, prepared, model)
+        """Asks every group, then merges by the rule. With a shared turn 1 the first group's is asked once, for all."""
+        session = Session(model, prepared.step.key)
+        opening = Conversation(())
+        try:
+            questions = await in_thread(self.questions, prepared)
+            if self.form.shared_turn1 and questions:
+                opening = await session.converse(questions[0], until=1)
+            if opening.failure is not None:
+                # the model would not say anything of the page: that is its answer to every group
+                declined = GroundingReply(None, failure=opening.failure)
+                session.replies.append(build_reply(questions[0], (), declined, opening.detail))
+                return session.ended(decision(session.replies[0]))
+            await session.ask_all(questions, self.read, opening.texts)
+            picks = [r.element_id for r in session.replies if r.element_id is not None]
+            if self.merge_rule == "final-round" and len(picks) > 1:
+                questions.append(await in_thread(self.final_round, prepared, picks, len(session.replies)))
+                await session.ask(questions[-1], self.read(questions[-1]), opening.texts)
+        except StepError as error:
+            return session.failed(error)
+        ranked = [candidate.backend_node_id for candidate in prepared.ranked]
+        counts = await in_thread(self.counts, prepared, questions)
+        counts |= await in_thread(_price_of_sharing, questions, session.replies)
+        notes = nonzero_notes(picture_resized=count_resized(questions), **counts)
+        return session.ended(merge(session.replies, self.merge_rule, ranked), notes=notes)
 
     def reaches(self, prepared: PreparedStep) -> bool:
         """Tells whether a positive is in some group. Raises RowError."""
@@ -138,33 +161,6 @@ class GroupStrategy(Grounding):
             group_off_picture=len(split) - len(shown),
         )
         return Grouping(tuple(self.form.ordered(shown, prepared.step.key, "groups")), notes)
-
-
-async def ground_by_groups(strategy: GroupStrategy, prepared: PreparedStep, model: Model) -> GroundingResult:
-    """Asks every group, then merges by the rule. With a shared turn 1 the first group's is asked once, for all."""
-    session, rule = Session(model, prepared.step.key), strategy.merge_rule
-    opening = Conversation(())
-    try:
-        questions = await in_thread(strategy.questions, prepared)
-        if strategy.form.shared_turn1 and questions:
-            opening = await session.converse(questions[0], until=1)
-        if opening.failure is not None:
-            # the model would not say anything of the page: that is its answer to every group
-            declined = GroundingReply(None, failure=opening.failure)
-            session.replies.append(build_reply(questions[0], (), declined, opening.detail))
-            return session.ended(decision(session.replies[0]))
-        await session.ask_all(questions, strategy.read, opening.texts)
-        picks = [r.element_id for r in session.replies if r.element_id is not None]
-        if rule == "final-round" and len(picks) > 1:
-            questions.append(await in_thread(strategy.final_round, prepared, picks, len(session.replies)))
-            await session.ask(questions[-1], strategy.read(questions[-1]), opening.texts)
-    except StepError as error:
-        return session.failed(error)
-    ranked = [candidate.backend_node_id for candidate in prepared.ranked]
-    counts = await in_thread(strategy.counts, prepared, questions)
-    counts |= await in_thread(_price_of_sharing, questions, session.replies)
-    notes = nonzero_notes(picture_resized=count_resized(questions), **counts)
-    return session.ended(merge(session.replies, rule, ranked), notes=notes)
 
 
 # --- what a shared turn 1 saves ---

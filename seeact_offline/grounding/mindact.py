@@ -54,7 +54,6 @@ from seeact_offline.records import (
     Operation,
     PromptError,
     Reply,
-    Step,
     StepError,
     letter,
 )
@@ -298,6 +297,7 @@ class MindactGrounding(Grounding):
         group = prepared.page.describe_group(ids, STYLES[self.options.layout])
         offered = tuple(choice.backend_node_id for choice in group.choices)
         texts = tuple(choice.text for choice in group.choices)
+        right = next((place for place, node in enumerate(offered) if node in step.truth.positives), None)
         return Question(
             index=index,
             offered=offered,
@@ -306,7 +306,7 @@ class MindactGrounding(Grounding):
             markup=len(group.html) if pack.turn1.startswith("{{html}}") else 0,
             pictures=(self._picture(prepared, ids),),
             examples=self._examples,
-            ideal=(ideal_answer(self.options.layout, step, offered),),
+            ideal=(answer_text(self.options.layout, right, step.operation),),
             texts=texts,
             labels=tuple(map(option_letter, range(len(offered)))),
         )
@@ -318,12 +318,6 @@ class MindactGrounding(Grounding):
             return None
         boxes = ranked_boxes(prepared.step, prepared.ranked)
         return group_picture(prepared, [boxes[node] for node in ids], self.form)
-
-
-def ideal_answer(layout: Layout, step: Step, offered: Sequence[str]) -> str:
-    """The ideal answer: the first positive offered, with the right operation."""
-    place = next((place for place, node in enumerate(offered) if node in step.truth.positives), None)
-    return answer_text(layout, place, step.operation)
 
 
 def _group_answer(reply: Reply) -> GroupAnswer:

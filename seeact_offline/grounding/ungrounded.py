@@ -6,7 +6,6 @@ from seeact_offline.grounding import Grounding, GroundingResult, PreparedStep, Q
 from seeact_offline.grounding.conversation import (
     Question,
     Session,
-    build_reply,
     count_resized,
     ideal_plan,
     in_thread,
@@ -42,17 +41,15 @@ class UngroundedGrounding(Grounding):
         session = Session(model, prepared.step.key)
         try:
             (question,) = await in_thread(self.questions, prepared)
-            talk = await session.converse(question)
+            answer = await session.ask(question, _read)
         except StepError as error:
             return session.failed(error)
-        read, detail = GroundingReply(None, failure=talk.failure), talk.detail
-        if talk.failure is None:
-            action = parse_next_action(talk.texts[-1])
-            read = GroundingReply(None, action.op, action.value, action.failure)
-        answer = build_reply(question, talk.texts, read, detail)
-        notes = nonzero_notes(picture_resized=count_resized([question]))
-        session.replies.append(answer)
-        return session.ended(decision(answer), notes=notes)
+        return session.ended(decision(answer), notes=nonzero_notes(picture_resized=count_resized([question])))
+
+
+def _read(text: str) -> GroundingReply:
+    action = parse_next_action(text)
+    return GroundingReply(None, action.op, action.value, action.failure)
 
 
 STRATEGY = Strategy(

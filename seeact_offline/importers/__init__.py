@@ -80,7 +80,10 @@ def _beginning(path: Path) -> Any:
     begun = first.decode("utf-16" if first.startswith(UTF_16) else "utf-8-sig", errors="replace").lstrip()
     line = begun.partition("\n")[0]
     if begun.startswith("["):
-        return _first_entry(begun)
+        # only its beginning may have been read
+        with suppress(ValueError, RecursionError):
+            return json.JSONDecoder().raw_decode(begun[1:].lstrip())[0]
+        return None
     if begun.startswith(("{", '"')):
         with suppress(FormatError):
             value = read_json(line)
@@ -88,12 +91,4 @@ def _beginning(path: Path) -> Any:
     try:
         return tuple(next(csv.reader([line]), []))
     except csv.Error:
-        return None
-
-
-def _first_entry(begun: str) -> Any:
-    """The first entry of a list of which only the beginning may have been read."""
-    try:
-        return json.JSONDecoder().raw_decode(begun[1:].lstrip())[0]
-    except (ValueError, RecursionError):
         return None

@@ -171,14 +171,15 @@ def _answer(row: SourceRow, unit: float | None) -> Answer:
     return answer
 
 
-def doubt(places: Sequence[tuple[tuple[float, float], tuple[int, int]]]) -> str | None:
-    """The note that points taken for pixels deserve as a whole, if any. `places`: each point with the size of its
-    page."""
+def doubt(predictions: Sequence[Prediction], truths: Sequence[Truth]) -> list[Problem]:
+    """The points, taken for pixels, where they all look like shares of their pages; else none."""
+    pairs = zip(predictions, truths, strict=True)
+    places = [(p.point, truth.picture_size) for p, truth in pairs if p.point and truth.picture_size]
     for note, unit in (("likely_fractions", 1), ("likely_per_mille", 1000)):
         is_within = all(min(point) >= 0 and max(point) <= unit for point, _ in places)
         if is_within and any(max(page) > unit for _, page in places):
-            return note
-    return None
+            return [Problem(note, f"{x:g},{y:g} of {w} x {h}") for (x, y), (w, h) in places]
+    return []
 
 
 def _point(values: Mapping[str, Any]) -> tuple[tuple[float, float] | None, bool]:

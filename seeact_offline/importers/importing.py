@@ -17,7 +17,6 @@ from typing import Any
 import msgspec
 
 from seeact_offline.agents import Answer, find_agent
-from seeact_offline.agents.better_reading import geometry_of
 from seeact_offline.agents.gui_agent import landed
 from seeact_offline.dataset import Split, open_split
 from seeact_offline.files.digest import file_digest
@@ -26,6 +25,7 @@ from seeact_offline.grounding.strategies import UNGROUNDED
 from seeact_offline.importers import IMPORTERS, check_exists, looks_like, read
 from seeact_offline.importers import notes as meanings
 from seeact_offline.importers.answer_table import doubt
+from seeact_offline.importers.better_reading import geometry_of
 from seeact_offline.importers.importer import ImportedAnswers, Importer, Problem, Source
 from seeact_offline.merging import merge
 from seeact_offline.pages.dom import Page
@@ -119,7 +119,7 @@ def import_run(
     problems = [
         *imported.problems,
         *joined.problems,
-        *(_doubted(joined) if "points" in importer.options and not points else []),
+        *(doubt(joined.predictions, joined.truths) if "points" in importer.options and not points else []),
     ]
     digests = {name: file_digest(source.path) for name, source in sources.items() if source.path.is_file()}
     settings = {
@@ -361,14 +361,6 @@ def _landed(prediction: Prediction, step: Step, page: Callable[[], Page]) -> Pre
         element, answer = landed(step, page(), answer)
         return msgspec.structs.replace(prediction, element_id=element, op=answer.op, value=answer.value)
     return prediction
-
-
-def _doubted(joined: _JoinedSteps) -> list[Problem]:
-    """Points that look like shares of their pages, not pixels."""
-    pairs = zip(joined.predictions, joined.truths, strict=True)
-    places = [(p.point, truth.picture_size) for p, truth in pairs if p.point and truth.picture_size]
-    note = doubt(places)
-    return [Problem(note, f"{x:g},{y:g} of {w} x {h}") for (x, y), (w, h) in places] if note else []
 
 
 def _on_page(prediction: Prediction, step: Step, page: Callable[[], Page]) -> Prediction:

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from seeact_offline.agents import Agent, Unreadable, find_agent
-from seeact_offline.agents import Answer as AgentAnswer
+from seeact_offline.agents import Agent, find_agent
 from seeact_offline.agents.reply_pictures import PARTS, SIZES, shown_of
 from seeact_offline.importers.answer_table import IDS, table_rows
 from seeact_offline.importers.importer import Answer, ImportedAnswers, Importer, Problem, Source, WrongFormat
@@ -54,10 +53,7 @@ def answer_to(reply: str, agent: Agent, geometry: Mapping[str, Any], strict: boo
 
     def answer(truth: Truth) -> Prediction:
         shown, notes = shown_of(geometry, agent, truth.picture_size)
-        try:
-            action = agent.answer(agent.read(reply, shown, strict), shown, strict=strict)
-        except Unreadable as error:
-            action = AgentAnswer(failure=error.name, detail=str(error))
+        action = agent.read_answer(reply, shown, strict=strict)[1]
         group = Reply(
             0, (), (reply,), None, action.op, action.value, action.failure, action.detail, shown=agent.picture(shown)
         )

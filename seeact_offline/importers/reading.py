@@ -100,6 +100,14 @@ def lines(source: Source) -> Iterator[TextLine]:
             yield TextLine(number, words, number == len(raw_lines), is_utf8)
 
 
+def json_or_none(text: str) -> Any:
+    """The value of a JSON text; None for another text."""
+    try:
+        return read_json(text)
+    except FormatError:
+        return None
+
+
 def decoded(content: bytes) -> tuple[str, bool]:
     """The text, and whether all of it is UTF-8; other bytes are replaced."""
     try:

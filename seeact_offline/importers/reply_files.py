@@ -8,10 +8,9 @@ from typing import Any
 
 from seeact_offline.agents.agent_fit import AgentFits, RawReply, agent_fits
 from seeact_offline.dataset import open_split
-from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.importers.answer_table import IDS, table_rows
 from seeact_offline.importers.importer import Source
-from seeact_offline.importers.reading import lines, reply_text, step_of
+from seeact_offline.importers.reading import json_or_none, lines, reply_text, step_of
 from seeact_offline.pages.pointing import is_usable
 from seeact_offline.records import InputError, Step
 from seeact_offline.runs.collecting import rare_collections
@@ -55,7 +54,7 @@ def read_replies(path: Path) -> list[Mapping[str, Any]]:
         raise InputError("run", sentence=f"{path} is no file; name a file of replies")
     source = Source("run", path)
     written = [line.text for line in lines(source)]
-    values = [_object(line) for line in written]
+    values = [json_or_none(line) for line in written]
     rows: list[Mapping[str, Any]]
     if any(isinstance(value, dict) and "reply" in value for value in values):
         rows = [value for value in values if isinstance(value, dict) and "reply" in value]
@@ -69,11 +68,3 @@ def read_replies(path: Path) -> list[Mapping[str, Any]]:
     if not rows:
         raise InputError("run", sentence=f"{path} holds no replies")
     return rows
-
-
-def _object(line: str) -> Any:
-    """The line's JSON; None where it is none."""
-    try:
-        return read_json(line)
-    except FormatError:
-        return None

@@ -18,9 +18,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from seeact_offline.files.formats import FormatError, as_number, read_json
+from seeact_offline.files.formats import as_number
 from seeact_offline.importers.importer import Answer, ImportedAnswers, Importer, Problem, Source, WrongFormat
-from seeact_offline.importers.reading import SourceRow, SourceRows, json_rows, step_of, text
+from seeact_offline.importers.reading import SourceRow, SourceRows, json_or_none, json_rows, step_of, text
 from seeact_offline.merging import merge
 from seeact_offline.records import InputError, MergeRule, Prediction, Reply, Truth, letter
 from seeact_offline.replies import parse_grounding_reply
@@ -213,10 +213,7 @@ def _ranked(queries: Sequence[SourceRow], offered: Sequence[str]) -> tuple[str, 
 
 def _candidate(value: object) -> Mapping[str, Any]:
     """A candidate, which in some files is a text of JSON."""
-    try:
-        candidate = read_json(value) if isinstance(value, str) else value
-    except FormatError:
-        return {}
+    candidate = json_or_none(value) if isinstance(value, str) else value
     return candidate if isinstance(candidate, dict) else {}
 
 

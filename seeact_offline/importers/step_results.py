@@ -19,7 +19,7 @@ from seeact_offline.files.formats import FormatError, read_json
 from seeact_offline.files.named import LARGE, read_named
 from seeact_offline.importers.importer import ImportedAnswers, Importer, Problem, Source, WrongFormat
 from seeact_offline.importers.raw_replies import answer_to
-from seeact_offline.importers.reading import SourceRow, SourceRows, decoded, text
+from seeact_offline.importers.reading import SourceRow, SourceRows, decoded, json_or_none, text
 
 REPLIES = {"seeclick": ("sentence", "pred"), "showui": ("sentence",)}
 """Format -> the names of its replies."""
@@ -59,11 +59,9 @@ def _rows(source: Source, names: Sequence[str]) -> SourceRows:
 def _values(content: str, problems: list[Problem], name: str) -> Iterator[tuple[str, Any]]:
     """The values of a file with their places: its one JSON text, else a value a line; adds lines that are none to the
     problems."""
-    try:
-        yield name, read_json(content)
+    if (value := json_or_none(content)) is not None:
+        yield name, value
         return
-    except FormatError:
-        pass
     lines = content.split("\n")
     for number, line in enumerate(lines, 1):
         if line.strip():

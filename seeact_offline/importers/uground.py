@@ -13,16 +13,7 @@ from typing import Any
 
 from seeact_offline.files.formats import as_number
 from seeact_offline.importers.importer import ImportedAnswers, Importer, Problem, Source, WrongFormat
-from seeact_offline.importers.reading import (
-    SourceRow,
-    SourceRows,
-    box,
-    is_finite,
-    json_rows,
-    numbers,
-    step_of,
-    text,
-)
+from seeact_offline.importers.reading import SourceRow, SourceRows, box, is_finite, json_rows, numbers, step_of, text
 from seeact_offline.records import Box, Prediction, Truth
 
 SPLITS = {"task": "cross_task", "website": "cross_website", "domain": "cross_domain"}
@@ -51,6 +42,8 @@ def read(sources: Mapping[str, Source]) -> ImportedAnswers:
     steps = {key: _Step(key, row.values, plans.get(key, {}), answers.of(key, plans.get(key, {})), is_grounded)
              for key, row in samples.items()}  # fmt: skip
     lengths = {text(row.values["annotation_id"]): _length(row.values) for row in samples.values()}
+    names = {text(row.values.get("split")) for row in samples.values()}
+    name = names.pop() if len(names) == 1 else ""
     return ImportedAnswers(
         answers={key: step.prediction for key, step in steps.items()},
         problems=[
@@ -59,7 +52,7 @@ def read(sources: Mapping[str, Source]) -> ImportedAnswers:
             *answers.problems(samples.keys()),
             *(Problem("unknown_length", f"task {task}") for task, length in lengths.items() if not length),
         ],
-        settings={"split": _split(samples)},
+        settings={"split": SPLITS.get(name, name or "several splits")},
         truths=[step.truth(lengths[text(step.sample["annotation_id"])]) for step in steps.values()],
         is_grounded=is_grounded,
     )
@@ -242,12 +235,6 @@ def _length(sample: Values) -> int:
     """Actions of the task; 0 where the row does not say. The last row of a task decides."""
     length = as_number(sample.get("total_steps"))
     return int(length) if length is not None and 0 < length < 1e6 else 0
-
-
-def _split(samples: Mapping[str, SourceRow]) -> str:
-    names = {text(row.values.get("split")) for row in samples.values()}
-    name = names.pop() if len(names) == 1 else ""
-    return SPLITS.get(name, name or "several splits")
 
 
 def _looks(first: Any) -> bool:

@@ -198,10 +198,6 @@ def _write(session: LiveSession, deed: Deed) -> None:
         keyboard.press("Enter")
 
 
-def _press(session: LiveSession, deed: Deed) -> None:
-    session.page.keyboard.press(keys_of(deed))
-
-
 def keys_of(deed: Deed) -> str:
     """The keys that a deed presses together, in Playwright's names. Raises ActFailed."""
     keys = str(deed.extra.get("keys") or deed.text)
@@ -262,13 +258,10 @@ def _tab(session: LiveSession, deed: Deed) -> None:
         raise ActFailed(f"there is no tab {deed.text[:20]!r}")
 
 
-def _wait(session: LiveSession, deed: Deed) -> None:
-    session.page.wait_for_timeout(WAIT_MS)
-
-
 _ACTS: Mapping[str, Callable[[LiveSession, Deed], None]] = {
     **dict.fromkeys(("click", "double", "right", "hover"), _click),
-    **dict.fromkeys(("type", "select", "clear"), _write), "press": _press, "scroll": _scroll, "drag": _drag,
-    "back": _back, "goto": _goto,
-    "tab": _tab, "wait": _wait, "zoom": _wait,
+    **dict.fromkeys(("type", "select", "clear"), _write), "scroll": _scroll, "drag": _drag,
+    "press": lambda session, deed: session.page.keyboard.press(keys_of(deed)),
+    "back": _back, "goto": _goto, "tab": _tab,
+    **dict.fromkeys(("wait", "zoom"), lambda session, deed: session.page.wait_for_timeout(WAIT_MS)),
 }  # fmt: skip

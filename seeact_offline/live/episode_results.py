@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -310,11 +310,6 @@ class _Measured(msgspec.Struct, frozen=True):
     tasks: Mapping[str, tuple[float, float]]
 
 
-@cache
-def _measured() -> Mapping[str, _Measured]:
-    return msgspec.json.decode(_BASELINES.read_bytes(), type=dict[str, _Measured])
-
-
 def baselines(tasks: Collection[str]) -> dict[str, BaselineFigure]:
     """Model -> its figures over these tasks. Raises KeyError for an unknown task.
 
@@ -322,7 +317,7 @@ def baselines(tasks: Collection[str]) -> dict[str, BaselineFigure]:
     0.0
     """
     figures = {}
-    for model, measured in _measured().items():
+    for model, measured in msgspec.json.decode(_BASELINES.read_bytes(), type=dict[str, _Measured]).items():
         success, full = np.mean([measured.tasks[name] for name in tasks], axis=0)
         figures[model] = BaselineFigure(round(float(success), 9), round(float(full), 9))
     return figures

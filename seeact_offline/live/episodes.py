@@ -243,7 +243,8 @@ class _Running:
 
     def _step(self, session: LiveSession, view: PageView, deadline: Deadline) -> None:
         episode, speaker = self._episode, self._speaker
-        recorded = self._next_recorded()
+        is_recorded = self._options.pilot == ORACLE and self._recorded < len(episode.task.actions)
+        recorded = episode.task.actions[self._recorded] if is_recorded else None
         hit, ideal, step = self._truth(session, view, recorded)
         if self._options.keep_rows:
             episode.rows.append(view.row(hit, step.operation))
@@ -264,13 +265,13 @@ class _Running:
         move = self._asked(prepared, view, ideal, bool(hit))
         deadline.restart()
         helps = needs_help or not (recorded is None or ideal is not None or self._says(session, move, recorded, step))
-        helped = False
+        helped: Action | None = None
         problem = self._refusal(view, move, recorded if helps and self._options.helped else None, deadline)
         if problem:
             pass
         elif self._options.pilot == ORACLE and recorded is not None and ideal is None:
             if helps and self._options.helped:
-                problem, helped = self._help(session, recorded), True
+                problem, helped = self._help(session, recorded), recorded
             else:
                 problem = self._carry_out(session, move)
             self._recorded += not problem
@@ -280,7 +281,7 @@ class _Running:
             problem = self._carry_out(session, move)
             # Enter, the one recorded act that names no element
             self._recorded += ideal is not None and ideal.kind == "press" and not problem
-        self._note(session, view, move, problem, helped, recorded)
+        self._note(view, move, problem, helped)
 
     def _asked(self, prepared: PreparedStep, view: PageView, ideal: Act | None, has_hit: bool) -> Move:
         session = Session(self._model, prepared.step.key)
@@ -293,11 +294,6 @@ class _Running:
         return move
 
     # --- what is right, for the two models that are told ---
-
-    def _next_recorded(self) -> Action | None:
-        actions = self._episode.task.actions
-        is_oracle = self._options.pilot == ORACLE
-        return actions[self._recorded] if is_oracle and self._recorded < len(actions) else None
 
     def _truth(
         self, session: LiveSession, view: PageView, recorded: Action | None
@@ -337,14 +333,11 @@ class _Running:
             if not 0 <= middle < height:
                 way = "up" if middle < 0 else "down"
                 scroll = Act("scroll", None, way, {"direction": way})
-                if self._speaker.can_say(scroll) and not self._is_stuck():
+                # where the last scroll moved nothing, the element is in a box of its own that scrolls, or beside the page
+                if self._speaker.can_say(scroll) and self._carried[-1:] != [False]:
                     return [], scroll, view.step(operation=operation)
         hit = same_box(target, session.devtools)
         return hit, None, view.step(hit, operation)
-
-    def _is_stuck(self) -> bool:
-        """The last scroll moved nothing: the element is in a box of its own that scrolls, or beside the page."""
-        return bool(self._carried) and not self._carried[-1]
 
     def _drawn(self, view: PageView) -> tuple[list[int], Act | None, Step]:
         rng = random.Random(f"{self._options.seed}\n{self._episode.task.annotation_id}\n{len(self._episode.steps)}")
@@ -437,32 +430,21 @@ class _Running:
         deadline.restart()
         self._waited_s += time.monotonic() - began
 
-    def _note(
-        self, session: LiveSession, view: PageView, move: Move, problem: str, helped: bool, recorded: Action | None
-    ) -> None:
+    def _note(self, view: PageView, move: Move, problem: str, helped: Action | None) -> None:
+        """`helped`: the recorded act that was carried out in place of the agent's."""
         done = move.failure is None and not problem
         # what is carried out in an agent's place breaks none of its rules
-        helped_by = f"recorded act {self._recorded}" if helped else None
-        self._actions.append(helped_by or move.said or None)
+        self._actions.append(f"recorded act {self._recorded}" if helped else move.said or None)
         # a person's no is no step in vain (SeeAct)
-        self._carried.append(done or helped or problem == REJECTED)
-        self._history.append(history_line(view, move) if not (helped and recorded) else _words(recorded))
-        if move.failure is not None and not helped:
-            self._history.pop()
-        action = move.said if not (helped and recorded) else f"(help) {_words(recorded)}"
+        self._carried.append(done or helped is not None or problem == REJECTED)
+        if helped or move.failure is None:
+            self._history.append(_words(helped) if helped else history_line(view, move))
         self._episode.steps.append(
             LiveStep(
-                action,
-                move.reply,
-                move.thought,
-                view.address,
-                view.png,
-                move.failure or "",
-                problem,
-                helped,
-                None if helped else place_of(move, view),
+                f"(help) {_words(helped)}" if helped else move.said, move.reply, move.thought, view.address, view.png,
+                move.failure or "", problem, helped is not None, None if helped else place_of(move, view),
             )
-        )
+        )  # fmt: skip
 
     def _tell_outcome(self, session: LiveSession) -> None:
         """Notes what the last action led to besides, and tells the agent; a tab opens some time after the click."""

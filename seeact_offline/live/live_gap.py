@@ -37,14 +37,7 @@ from seeact_offline.tables.document import (
     interval_of,
     values_table,
 )
-from seeact_offline.tables.table_input import (
-    TableInput,
-    TableRun,
-    find_runs,
-    is_live,
-    read_typed,
-    relative,
-)
+from seeact_offline.tables.table_input import TableInput, TableRun, find_runs, is_live, read_typed, relative
 
 TITLE = "Table 4: The same tasks offline and live"
 FIGURES = {"offline0": "Offline 0", "offline1": "Offline 1", "live": "Live", "reached": "Ever reached"}

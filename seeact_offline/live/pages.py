@@ -20,14 +20,7 @@ from seeact_offline.dataset.recorded import PageState
 from seeact_offline.dataset.rows import RowPosition, read_step
 from seeact_offline.dataset.writing import StepRecord, to_row
 from seeact_offline.pages.screenshots import open_picture
-from seeact_offline.recorder.browser import (
-    CLOCK,
-    INIT,
-    UNSEEN,
-    accepts_dialog,
-    answer_dialog,
-    settle,
-)
+from seeact_offline.recorder.browser import CLOCK, INIT, UNSEEN, accepts_dialog, answer_dialog, settle
 from seeact_offline.recorder.cleaning import Node, clean, cleaned_html
 from seeact_offline.recorder.observing import MEASURE, STYLES, accessibility_tree, layout, snapshot_tree
 from seeact_offline.recorder.origins import ANYWHERE, BrowserOptions, Origin

@@ -11,8 +11,8 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
@@ -138,6 +138,24 @@ def launch(playwright: Any, path: str, reachable: frozenset[Origin], fonts: Path
     except Error as error:
         reason = " ".join(error.message.split())[:200]
         raise InputError("browser", sentence=f"the browser at {path} does not start: {reason}") from None
+
+
+@contextmanager
+def fresh_page(browser: Any, script: str) -> Iterator[Page]:
+    """A page in a fresh profile, in which time stands still. `script`: runs before a page's own."""
+    from playwright.sync_api import Error
+
+    viewport = {"width": VIEWPORT_WIDTH, "height": VIEWPORT_HEIGHT}
+    context = browser.new_context(viewport=viewport, locale="en-US", timezone_id="UTC")
+    try:
+        page = context.new_page()
+        page.clock.set_fixed_time(CLOCK)
+        page.add_init_script(script)
+        yield page
+    finally:
+        # the browser may be gone
+        with suppress(Error):
+            context.close()
 
 
 class Deadline:

@@ -158,7 +158,8 @@ def _clean(node: Node, page: Box, list_box: Box | None) -> list[Node]:
         return []
     inner = node.box if node.tag in LISTS else list_box
     children = [] if node.tag == "svg" else [kept for child in node.children for kept in _clean(child, page, inner)]
-    title = _svg_title(node) if node.tag == "svg" else ""
+    named = next((below for below in node.walk() if below.tag == "title"), None) if node.tag == "svg" else None
+    title = xml_text("".join(below.text for below in named.walk())) if named else ""
     inside = [child.box for child in children if child.box is not None]
     has_area = node.box is not None and node.box.w > 0 and node.box.h > 0
     copy = replace(
@@ -188,11 +189,6 @@ def _is_dropped(copy: Node, node: Node, page: Box) -> bool:
 def _on_page(box: Box, page: Box) -> bool:
     """A box beside the picture counts, as in the data set: a carousel's next cards, a menu that slides in."""
     return box.bottom > page.y and box.y < page.bottom
-
-
-def _svg_title(svg: Node) -> str:
-    title = next((n for n in svg.walk() if n.tag == "title"), None)
-    return xml_text("".join(n.text for n in title.walk())) if title else ""
 
 
 def _raw_attributes(node: Node) -> str:

@@ -14,15 +14,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
-from seeact_offline.recorder.browser import (
-    CLOCK,
-    INIT,
-    VIEWPORT_HEIGHT,
-    VIEWPORT_WIDTH,
-    Chromium,
-    evaluate,
-    find_chromium,
-)
+from seeact_offline.recorder.browser import INIT, Chromium, evaluate, find_chromium, fresh_page
 from seeact_offline.recorder.browser import carry_out as carry_out_act
 from seeact_offline.recorder.origins import Origin, served
 from seeact_offline.recorder.recording import RecordOptions
@@ -190,17 +182,8 @@ class Prover:
         with served(task.start, task.served, self._port) as start:
             origin = Origin.of(start, "start")
             self._port = origin.port
-            context = self._chromium.reaching(self._allowed | {origin}).new_context(
-                viewport={"width": VIEWPORT_WIDTH, "height": VIEWPORT_HEIGHT}, locale="en-US", timezone_id="UTC"
-            )
-            page = context.new_page()
-            page.clock.set_fixed_time(CLOCK)
-            for script in (INIT, STATE):
-                page.add_init_script(script)
-            try:
+            with fresh_page(self._chromium.reaching(self._allowed | {origin}), INIT + STATE) as page:
                 yield page, start
-            finally:
-                context.close()
 
 
 def is_done(task: TaskScript, page: Page, before: Mapping[str, Value]) -> bool:

@@ -25,10 +25,7 @@ from seeact_offline.dataset.writing import ElementRecord, StepRecord, to_row, wr
 from seeact_offline.files.whole import Journal
 from seeact_offline.pages.screenshots import open_picture
 from seeact_offline.recorder.browser import (
-    CLOCK,
     INIT,
-    VIEWPORT_HEIGHT,
-    VIEWPORT_WIDTH,
     Chromium,
     ConditionResult,
     Deadline,
@@ -38,6 +35,7 @@ from seeact_offline.recorder.browser import (
     evaluate,
     find,
     find_chromium,
+    fresh_page,
     same_box,
     settle,
 )
@@ -49,7 +47,7 @@ from seeact_offline.records import Box, InputError, StepError
 
 if TYPE_CHECKING:
     from PIL import Image
-    from playwright.sync_api import BrowserContext, CDPSession, Locator, Page
+    from playwright.sync_api import CDPSession, Locator, Page
 
 NAME_CHARS = 80
 """Most characters of an element's name in an action text."""
@@ -141,25 +139,20 @@ class Recorder:
         from playwright.sync_api import Error
 
         states: list[_PageState] = []
-        final: _Capture | None = None
-        number, viewport = 0, {"width": VIEWPORT_WIDTH, "height": VIEWPORT_HEIGHT}
-        context: BrowserContext | None = None
+        number = 0
         try:
-            context = self._browser.new_context(viewport=viewport, locale="en-US", timezone_id="UTC")
-            context.on("requestfailed", lambda request: self._note_refused(request.url))
-            page = context.new_page()
-            page.on("dialog", lambda dialog: answer_dialog(dialog, accepts_dialog(dialog, task)))
-            page.set_default_timeout(1000 * self._options.timeout_s)
-            page.clock.set_fixed_time(CLOCK)
-            page.add_init_script(INIT)
-            session = context.new_cdp_session(page)
-            page.goto(start)
-            for number in range(len(task.actions)):
-                action = task.actions[number]
-                states.append(self._state(page, session, action, task.check))
-                carry_out(find(page, action), action)
-                deadline.restart()
-            final = self._capture(page, session, task.check)
+            with fresh_page(self._browser, INIT) as page:
+                page.context.on("requestfailed", lambda request: self._note_refused(request.url))
+                page.on("dialog", lambda dialog: answer_dialog(dialog, accepts_dialog(dialog, task)))
+                page.set_default_timeout(1000 * self._options.timeout_s)
+                session = page.context.new_cdp_session(page)
+                page.goto(start)
+                for number in range(len(task.actions)):
+                    action = task.actions[number]
+                    states.append(self._state(page, session, action, task.check))
+                    carry_out(find(page, action), action)
+                    deadline.restart()
+                final = self._capture(page, session, task.check)
             for condition, result in zip(task.check, final.checked, strict=True):
                 if not result.holds:
                     reason = f"expected {condition} after it, got {str(result.found)[:100] or 'nothing'}"
@@ -173,11 +166,6 @@ class Recorder:
             is_check = isinstance(error, StepError) and error.name == "check_failed"
             done = [] if is_check else self._records(task, start, states[:number], None)
             raise RecordFailed(f"{place}: {reason}{refused}", done) from None
-        finally:
-            # the browser may be gone
-            with suppress(Error):
-                if context is not None:
-                    context.close()
         return self._records(task, start, states, final)
 
     def _records(

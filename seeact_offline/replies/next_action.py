@@ -45,7 +45,7 @@ class NextAction:
     """One of OPERATIONS, or empty."""
     value: str = ""
     failure: str | None = None
-    """One of PLAN_FAILURES, or None."""
+    """One of NEXT_ACTION_FAILURES, or None."""
 
 
 def parse_next_action(text: str) -> NextAction:

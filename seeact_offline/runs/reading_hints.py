@@ -47,9 +47,9 @@ class BetterReading:
     those in which the model declined."""
 
 
-BETTER_READINGS = Doors({"agents": "seeact_offline.agents.better_reading:better_reading"})
+BETTER_READINGS = Doors({"importers": "seeact_offline.importers.better_reading:better_reading"})
 """Functions of predictions with truths, of those whose places may be in other numbers, of the manifest's settings, and
-of whether replies cannot be read. The room of the agents brings one."""
+of whether replies cannot be read. The room that reads replies again brings one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +147,8 @@ def reading_hint(
     is_declined = bool(declined) and failures.total() > MANY_UNREADABLE * n_replies
     may_misplace = not is_unread and 2 * len(wrong) > len(places) >= ENOUGH_PLACES
     better = BetterReading()
-    if "agents" in BETTER_READINGS and (is_certain or may_misplace):
-        better = BETTER_READINGS["agents"](pairs, places if may_misplace else (), settings, is_certain)
+    if "importers" in BETTER_READINGS and (is_certain or may_misplace):
+        better = BETTER_READINGS["importers"](pairs, places if may_misplace else (), settings, is_certain)
     if not better.agents and not is_certain and not is_declined:
         return None
     read = (unread or missed or wrong) if better.agents or is_certain else []

@@ -17,7 +17,7 @@ import msgspec
 from seeact_offline.files.formats import typed
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
-from seeact_offline.records import InputError, StepKey
+from seeact_offline.records import InputError
 from seeact_offline.runs.costs import ledger_cost
 from seeact_offline.runs.folder import RunFolder, read_manifest
 from seeact_offline.runs.markings import Marking, paper_markings
@@ -25,13 +25,7 @@ from seeact_offline.scoring.comparison import gap_interval, points
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import headline
 from seeact_offline.scoring.results import Results
-from seeact_offline.scoring.run_figures import (
-    RECALL_AT,
-    Figure,
-    ablation_figures,
-    ablation_usage,
-    compared_figures,
-)
+from seeact_offline.scoring.run_figures import RECALL_AT, Figure, ablation_figures, ablation_usage, compared_figures
 from seeact_offline.scoring.step_scores import StepRow
 from seeact_offline.tables.document import (
     NO_FIGURE,
@@ -163,24 +157,21 @@ def ablation_table(name: str, folder: Path, rows: Sequence[str], complete: bool)
 
     `name`: one of LAYOUTS. `complete`: whether all steps were asked. Raises InputError.
     """
+    # opens pages, which other tables do not need
+    from seeact_offline.results.recompute import score_over
+
     runs = [read_run(folder / row, folder) for row in rows]
     _check_place(LAYOUTS[name], runs)
     shared = frozenset.intersection(*(frozenset(step.key for step in run.steps) for run in runs))
-    runs = [run if len(run.steps) == len(shared) else _over(run, shared) for run in runs]
+    for place, run in enumerate(runs):
+        if len(run.steps) != len(shared):
+            made = score_over(run.path, shared, run.results.protocol)
+            runs[place] = replace(run, results=made.results, steps=[typed(row, StepRow) for row in made.rows])
     settings = read_manifest(folder).settings | {"protocol": runs[0].results.protocol}
     table = _table(LAYOUTS[name], runs, settings, rows) | {"complete": complete}
     calls = [call.record for run in runs for of_step in RunFolder(run.path).load_calls().values() for call in of_step]
     usage = table["usage"]
     return table | {"usage": {**usage, "cost_usd": ledger_cost(RunFolder(folder).ledger, calls, usage["cost_usd"])}}
-
-
-def _over(run: TableRun, keys: frozenset[StepKey]) -> TableRun:
-    """The run scored over these steps alone."""
-    # opens pages, which is not needed otherwise
-    from seeact_offline.results.recompute import score_over
-
-    made = score_over(run.path, keys, run.results.protocol)
-    return replace(run, results=made.results, steps=[typed(row, StepRow) for row in made.rows])
 
 
 def _check_place(layout: Layout, runs: Sequence[TableRun]) -> None:

@@ -60,10 +60,7 @@ def build(request: TableInput) -> TableDocument:
     """Raises InputError for a file that `stats --json` did not print, DatasetError for a data set without splits."""
     counts, provenance = _read(request) if request.dataset is None else _count(request, request.dataset)
     return TableDocument(
-        title="Table 1: Data sets",
-        tables=[_page(counts)],
-        values=_values(counts, provenance),
-        provenance=provenance,
+        title="Table 1: Data sets", tables=[_page(counts)], values=_values(counts, provenance), provenance=provenance
     )
 
 

@@ -174,9 +174,6 @@ def _read(paths: Sequence[Path]) -> list[TableRun]:
 
 def _labels_with_split(runs: Sequence[TableRun]) -> list[str]:
     """Labels with the split, and with the average that a run's protocol quotes, where these differ."""
-    parts = [
-        [run.results.split for run in runs],
-        [run.average("step_success_rate") for run in runs],
-    ]
+    parts = [[run.results.split for run in runs], [run.average("step_success_rate") for run in runs]]
     parting = [words for words in parts if len(set(words)) > 1]
     return [", ".join(words) for words in zip(labels(runs), *parting, strict=True)]

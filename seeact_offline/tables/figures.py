@@ -137,7 +137,7 @@ def draw_difficulty(values: Mapping[str, Any]) -> Figure:
             at, heights, 0.9 * width, color=style.colour, hatch=style.hatch, edgecolor="white", linewidth=0,
             label=shortened(run["label"]),
         )  # fmt: skip
-        axes.errorbar(at, heights, _ends(metrics), fmt="none", ecolor=INK, elinewidth=1, capsize=3)
+        axes.errorbar(at, heights, interval_ends(metrics), fmt="none", ecolor=INK, elinewidth=1, capsize=3)
     tasks = [_range([run["bands"][band]["n_tasks"] for run in runs]) for band in bands]
     axes.set_xticks(range(len(bands)), [f"{band}\n{count}" for band, count in zip(bands, tasks, strict=True)])
     axes.set_xlim(-0.5, len(bands) - 0.5)
@@ -148,7 +148,7 @@ def draw_difficulty(values: Mapping[str, Any]) -> Figure:
     return figure
 
 
-def _ends(metrics: Sequence[Mapping[str, Any]]) -> tuple[list[float], list[float]]:
+def interval_ends(metrics: Sequence[Mapping[str, Any]]) -> tuple[list[float], list[float]]:
     """Lengths of each interval below and above its figure, in percent; 0 where it is not known."""
     intervals = [(metric["value"], *(metric["ci95"] or (metric["value"],) * 2)) for metric in metrics]
     below = [100 * max(0.0, value - low) for value, low, _ in intervals]
@@ -219,7 +219,7 @@ def draw_cost(values: Mapping[str, Any]) -> Figure:
     for number, run in enumerate(values["runs"]):
         metric, style = run["step_success_rate"], Style.of(number)
         axes.errorbar(
-            [run["a_task"]], [100 * metric["value"]], _ends([metric]), fmt=style.marker, color=style.colour,
+            [run["a_task"]], [100 * metric["value"]], interval_ends([metric]), fmt=style.marker, color=style.colour,
             markersize=8, capsize=3, elinewidth=1.2, label=shortened(run["label"]),
         )  # fmt: skip
     axes.set_xlim(left=0)
@@ -241,7 +241,7 @@ def draw_over_time(values: Mapping[str, Any]) -> Figure:
         for begin, end in itertools.pairwise([*begins, len(points)]):
             part = points[begin:end]
             axes.errorbar(
-                [point["date"] for point in part], [100 * point["value"] for point in part], _ends(part),
+                [point["date"] for point in part], [100 * point["value"] for point in part], interval_ends(part),
                 fmt=f"{style.marker}{style.line}", color=style.colour, markersize=7, capsize=3,
                 elinewidth=1.2, label="_nolegend_" if begin else shortened(line["label"]),
             )  # fmt: skip

@@ -38,13 +38,7 @@ from seeact_offline.tables.document import (
     named_averages,
     values_table,
 )
-from seeact_offline.tables.table_input import (
-    BESIDE,
-    NO_SUCCESS_RATES,
-    TableInput,
-    TableRun,
-    labels,
-)
+from seeact_offline.tables.table_input import BESIDE, NO_SUCCESS_RATES, TableInput, TableRun, labels
 
 SPLITS = {"cross_task": "Cross-Task", "cross_website": "Cross-Website", "cross_domain": "Cross-Domain"}
 """Splits in the paper's order, with their titles."""

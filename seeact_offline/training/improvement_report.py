@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from seeact_offline.files.markdown import percent
 from seeact_offline.files.table import Table
+from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.report import NOT_THE_PAPERS, Extent, counted, data_in_words
-from seeact_offline.tables.figures import COLOURS, FAINT, GRID, INK, MARKERS, drawn, printable
+from seeact_offline.tables.figures import COLOURS, FAINT, GRID, INK, MARKERS, drawn, interval_ends, printable
 from seeact_offline.trajectories.dialogue_files import GOLD
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-METRICS = {"element_accuracy": "Element Accuracy", "operation_f1": "Operation F1", "step_success_rate": "Step SR"}
 OFFLINE = (
     "Offline: attempts are made over recorded tasks, each step with the recorded steps before it (teacher forcing)."
     " Nothing here is the success of an agent that acts on live websites, and no figure may stand beside published ones"
@@ -200,13 +200,8 @@ def _line(
     if not points:
         return
     values = [100 * figure["value"] for _, figure in points]
-    ends = [figure["ci95"] or (figure["value"],) * 2 for _, figure in points]
-    sides = [
-        [max(0.0, value - 100 * low) for value, (low, _) in zip(values, ends, strict=True)],
-        [max(0.0, 100 * high - value) for value, (_, high) in zip(values, ends, strict=True)],
-    ]
     axes.errorbar(
-        [place for place, _ in points], values, sides, fmt=MARKERS[number % len(MARKERS)] + style,
+        [place for place, _ in points], values, interval_ends([figure for _, figure in points]), fmt=MARKERS[number % len(MARKERS)] + style,
         color=COLOURS[number % len(COLOURS)], capsize=3, elinewidth=1, markersize=6, label=label,
     )  # fmt: skip
 

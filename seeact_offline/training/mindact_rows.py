@@ -293,14 +293,11 @@ class MultiChoice:
     def _step_rows(self, encoder: Encoder, step: Step, page: Page, pool: Pool) -> StepRows:
         """All questions of a step. Raises RowError for a candidate that is not in the page."""
         recipe, held_out = self.recipe, step.annotation_id in self.held_out
-        if held_out:
-            epochs = [HELD_OUT] * HELD_OUT_DRAWS
-            draws = [draw(pool, recipe, HELD_OUT, number) for number in range(HELD_OUT_DRAWS)]
-        else:
-            epochs = [epoch for epoch in range(recipe.epochs) for _ in range(recipe.draws)]
-            draws = [draw(pool, recipe, epoch, n) for epoch in range(recipe.epochs) for n in range(recipe.draws)]
+        epochs, n_draws = ([HELD_OUT], HELD_OUT_DRAWS) if held_out else ([*range(recipe.epochs)], recipe.draws)
+        draws = [draw(pool, recipe, epoch, number) for epoch in epochs for number in range(n_draws)]
         rows = list(encoder.rows([example(self.pack, step, page, drawn) for drawn in draws]))
-        columns: list[Any] = [epochs, [row.input_ids for row in rows], [row.labels for row in rows]]
+        of_draws = [epoch for epoch in epochs for _ in range(n_draws)]
+        columns: list[Any] = [of_draws, [row.input_ids for row in rows], [row.labels for row in rows]]
         if self.pictures is not None:
             columns += place_columns(step, [drawn.ids for drawn in draws])
         batch = pa.record_batch(columns, schema=self.schema)

@@ -15,6 +15,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -360,7 +361,13 @@ class PagePictures:
 
     def steps(self, part: Shard) -> Iterator[StepRows]:
         for step in part.steps():
-            if content := _whole(step):
+            content = b""
+            # a picture that cannot be shown counts as none
+            with suppress(RowError):
+                if step.screenshot is not None:
+                    PagePicture(step.screenshot).check_whole()
+                    content = step.screenshot.read()
+            if content:
                 yield StepRows(RowCounts(), pa.record_batch([[str(step.key)], [content]], schema=self.schema))
 
 
@@ -369,17 +376,6 @@ def kept_pictures(split: Split, folder: Path, processes: int = 1) -> Path:
     path = folder / f"pictures-{split.content_digest}"
     prepare(parts_of(split, pictures=True), PagePictures(), path, {}, processes)
     return path
-
-
-def _whole(step: Step) -> bytes:
-    """The encoded picture; empty if there is none that can be shown."""
-    if step.screenshot is None:
-        return b""
-    try:
-        PagePicture(step.screenshot).check_whole()
-        return step.screenshot.read()
-    except RowError:
-        return b""
 
 
 def span_of(step: Step, ids: Sequence[str]) -> Span:

@@ -281,24 +281,15 @@ Reply with "same" if it does, otherwise with "different"."""
 
 
 def fuzzy_match(answer: str, reference: str, intent: str, ask: Ask) -> float:
-    """Asks whether an answer means the reference. Raises Unscored `no_verdict`, and what `ask` raises."""
-    return read_fuzzy(ask(_messages(FUZZY, answer, reference, intent)))
+    """Asks whether an answer means the reference. `incorrect` or `partially correct` fail, wherever they stand in the
+    reply; then `correct` passes. Raises Unscored `no_verdict`, and what `ask` raises."""
+    return _verdict(ask(_messages(FUZZY, answer, reference, intent)), ("partially correct", "incorrect"), "correct")
 
 
 def ua_match(answer: str, reference: str, intent: str, ask: Ask) -> float:
-    """Asks whether an answer gives the reason for which a task cannot be done. Raises as `fuzzy_match` does."""
-    return read_ua(ask(_messages(UNACHIEVABLE, answer, reference, intent)))
-
-
-def read_fuzzy(reply: str) -> float:
-    """The verdict of a reply: `incorrect` or `partially correct` fail, wherever they stand;
-    then `correct` passes. Raises Unscored."""
-    return _verdict(reply, ("partially correct", "incorrect"), "correct")
-
-
-def read_ua(reply: str) -> float:
-    """The verdict of a reply: `different` fails; then `same` passes. Raises Unscored."""
-    return _verdict(reply, ("different",), "same")
+    """Asks whether an answer gives the reason for which a task cannot be done. `different` fails; then `same` passes.
+    Raises as `fuzzy_match` does."""
+    return _verdict(ask(_messages(UNACHIEVABLE, answer, reference, intent)), ("different",), "same")
 
 
 def _verdict(reply: str, failing: tuple[str, ...], passing: str) -> float:

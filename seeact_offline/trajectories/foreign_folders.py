@@ -153,7 +153,8 @@ def _steps(folder: Path, replies: list[str], address: str | None) -> Iterator[Tr
 
     Spacing is kept in `reply`, as the released judge looks for an exact text.
     """
-    pictures = dict(sorted(_pictures(folder)))
+    named = ((_SHOT.fullmatch(name), name) for name in sorted(os.listdir(folder)))
+    pictures = {int(match[1]): name for match, name in named if match and int(match[1]) <= MOST_PICTURES}
     for number in sorted({*pictures, *range(1, len(replies) + 1)}):
         shot = _picture(folder, pictures.get(number))
         reply = replies[number - 1] if 1 <= number <= len(replies) else ""
@@ -161,14 +162,6 @@ def _steps(folder: Path, replies: list[str], address: str | None) -> Iterator[Tr
         thought, action = (pieces[1], pieces[2]) if len(pieces) > 2 else ("", pieces[-1])
         step = TrajectoryStep(action.strip(), thought.strip(), address if number == 1 else None, shot)
         yield step if reply == step.told else replace(step, reply=reply)
-
-
-def _pictures(folder: Path) -> Iterator[tuple[int, str]]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            match = _SHOT.fullmatch(entry.name)
-            if match and int(match[1]) <= MOST_PICTURES:
-                yield int(match[1]), entry.name
 
 
 # --- Online-Mind2Web and SeeAct ---
@@ -325,8 +318,9 @@ class _BenchStep(msgspec.Struct, frozen=True):
     screenshot_path: str | None = None
 
 
-class _Summary(msgspec.Struct, frozen=True):
+class Summary(msgspec.Struct, frozen=True):
     cum_reward: float | None = None
+    """The reward of the benchmark's own program."""
 
 
 class _BenchFile(msgspec.Struct, frozen=True):
@@ -334,7 +328,7 @@ class _BenchFile(msgspec.Struct, frozen=True):
     agent: str
     goal: str
     steps: tuple[_BenchStep, ...]
-    summary_info: _Summary | None = None
+    summary_info: Summary | None = None
 
 
 class _Key(NamedTuple):

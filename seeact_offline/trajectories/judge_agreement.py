@@ -15,6 +15,7 @@ from statistics import fmean, stdev
 from typing import Literal, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from seeact_offline.records import InputError
 from seeact_offline.scoring.agreement import (
@@ -26,7 +27,14 @@ from seeact_offline.scoring.agreement import (
     percentiles,
 )
 from seeact_offline.scoring.inference import SAME, interval, linearised, resampled, total
-from seeact_offline.trajectories.judgements import NO_ANSWER, Judgement, by_judge, labels_by_person, majority
+from seeact_offline.trajectories.judgements import (
+    NO_ANSWER,
+    Judgement,
+    by_judge,
+    labels_by_person,
+    majority,
+    majority_of_repeats,
+)
 
 NoVerdict = Literal["left-out", "failure"]
 NO_VERDICT: tuple[NoVerdict, ...] = ("left-out", "failure")
@@ -181,14 +189,22 @@ def agreements(
     )
 
 
-def tasks_of(rows: Iterable[Judgement]) -> dict[str, str]:
+def tasks_of(rows: Sequence[Judgement]) -> dict[str, str]:
     """The task of each trajectory; one that names none is its own."""
     tasks: dict[str, str] = {}
     for row in rows:
         if row.task and tasks.setdefault(row.trajectory, row.task) != row.task:
             got = f"{tasks[row.trajectory]} and {row.task} for the trajectory {row.trajectory}"
             raise InputError("verdicts", "one task a trajectory", got)
-    return tasks
+    return {row.trajectory: f"trajectory {row.trajectory}" for row in rows} | tasks
+
+
+def _counted(verdicts: Iterable[Judgement], no_verdict: NoVerdict) -> list[Judgement]:
+    """The judgements that count, each with a verdict."""
+    ran = [verdict for verdict in verdicts if verdict.ran]
+    if no_verdict == "failure":
+        return [replace(verdict, verdict=bool(verdict.verdict)) for verdict in ran]
+    return [verdict for verdict in ran if verdict.verdict is not None]
 
 
 class LabelledVerdict(NamedTuple):
@@ -196,6 +212,8 @@ class LabelledVerdict(NamedTuple):
 
     trajectory: str
     task: str
+    agent: str
+    """Empty where it is not known."""
     repeat: int
     said: bool
     label: bool
@@ -213,28 +231,29 @@ class _Comparison:
 
     def judge(self, verdicts: Sequence[Judgement]) -> JudgeAgreement:
         first, ran = verdicts[0], [verdict for verdict in verdicts if verdict.ran]
+        counted = _counted(ran, self.no_verdict)
         pairs = [
             LabelledVerdict(
-                verdict.trajectory,
-                self._task(verdict.trajectory),
+                name,
+                self.tasks[name],
+                self.agents.get(name, ""),
                 verdict.repeat,
                 bool(verdict.verdict),
-                self.truth[verdict.trajectory],
+                self.truth[name],
             )
-            for verdict in ran
-            if verdict.trajectory in self.truth and (verdict.verdict is not None or self.no_verdict == "failure")
+            for verdict in counted
+            if (name := verdict.trajectory) in self.truth
         ]
         cells = Counter((pair.said, pair.label) for pair in pairs)
         repeats = sorted({verdict.repeat for verdict in verdicts})
         by_repeat = [[pair for pair in pairs if pair.repeat == number] for number in repeats]
         judged, calls = {verdict.trajectory for verdict in verdicts}, [verdict for verdict in verdicts if verdict.calls]
         spread: dict[str, list[bool]] = {}
-        for verdict in ran:
-            if verdict.verdict is not None or self.no_verdict == "failure":
-                spread.setdefault(verdict.trajectory, []).append(bool(verdict.verdict))
+        for verdict in counted:
+            spread.setdefault(verdict.trajectory, []).append(bool(verdict.verdict))
         whole = {trajectory: some for trajectory, some in spread.items() if len(some) == len(repeats)}
         flips = [
-            (self._task(trajectory), float(first != second))
+            (self.tasks[trajectory], float(first != second))
             for trajectory, some in spread.items()
             for first, second in combinations(some, 2)
         ]
@@ -265,14 +284,11 @@ class _Comparison:
             agreement_sd=_sd([[pair.said == pair.label for pair in some] for some in by_repeat]),
             flips=share_of(flips),
             n_flipped=sum(len(set(repeated)) > 1 for repeated in spread.values()),
-            repeats_kappa=_fleiss(whole, self._task, self.seed) if len(repeats) > 1 else None,
+            repeats_kappa=_fleiss(whole, self.tasks, self.seed) if len(repeats) > 1 else None,
             cost_per_verdict=cost_per_verdict(calls),
             tokens_per_verdict=fmean(tokens) if calls else None,
-            ranking=self._ranking(pairs),
+            ranking=rank_agents(pairs, self.seed),
         )  # fmt: skip
-
-    def _task(self, trajectory: str) -> str:
-        return self.tasks.get(trajectory, f"trajectory {trajectory}")
 
     def _share(self, pairs: Sequence[LabelledVerdict], is_counted: Callable[[LabelledVerdict], bool]) -> Figure | None:
         return share_of([(pair.task, float(is_counted(pair))) for pair in pairs])
@@ -283,15 +299,6 @@ class _Comparison:
         rows = [(1, pair.said == pair.label, 0, pair.said, pair.label, not pair.said, not pair.label) for pair in pairs]
         sums = _sums([pair.task for pair in pairs], rows)
         return _resampled_figure(sums, lambda some: kappa_of_sums(some, 1), len(pairs), self.seed)
-
-    def _ranking(self, pairs: Sequence[LabelledVerdict]) -> Ranking | None:
-        named = [pair for pair in pairs if pair.trajectory in self.agents]
-        agents = sorted({self.agents[pair.trajectory] for pair in named})
-        return (
-            rank_agents(named, [self.agents[pair.trajectory] for pair in named], agents, self.seed)
-            if len(agents) > 1
-            else None
-        )
 
 
 # --- figures ---
@@ -355,12 +362,12 @@ def _resampled_figure(sums: np.ndarray, figure: Callable[[np.ndarray], np.ndarra
     return Figure(float(value), percentiles(figure(resampled(sums, seed))) if len(sums) > 1 else None, n)
 
 
-def _fleiss(verdicts: Mapping[str, Sequence[bool]], task: Callable[[str], str], seed: int) -> Figure | None:
+def _fleiss(verdicts: Mapping[str, Sequence[bool]], tasks: Mapping[str, str], seed: int) -> Figure | None:
     """Fleiss' kappa of several verdicts a trajectory, as many for each."""
     if not verdicts:
         return None
     counts = np.array([[sum(some), len(some) - sum(some)] for some in verdicts.values()], dtype=float)
-    sums = _sums([task(trajectory) for trajectory in verdicts], fleiss_columns(counts).tolist())
+    sums = _sums([tasks[trajectory] for trajectory in verdicts], fleiss_columns(counts).tolist())
     return _resampled_figure(sums, fleiss_of_sums, len(verdicts), seed)
 
 
@@ -371,25 +378,27 @@ def _people_kappa(people: Mapping[str, Mapping[str, bool]], tasks: Mapping[str, 
         return None
     usual = max(numbers, key=lambda number: (numbers[number], number))
     complete = {trajectory: list(labels.values()) for trajectory, labels in people.items() if len(labels) == usual}
-    return _fleiss(complete, lambda trajectory: tasks.get(trajectory, f"trajectory {trajectory}"), seed)
+    return _fleiss(complete, tasks, seed)
 
 
 # --- the order of agents ---
 
 
-def rank_agents(pairs: Sequence[LabelledVerdict], of: Sequence[str], agents: Sequence[str], seed: int) -> Ranking:
-    """Ranks agents by the judge's rates of success and by labels.
-
-    `of`: the agent of each pair; `agents`: all of them, two or more.
-    """
-    place, width = {agent: number for number, agent in enumerate(agents)}, len(agents)
+def rank_agents(pairs: Sequence[LabelledVerdict], seed: int) -> Ranking | None:
+    """Ranks agents by the judge's rates of success and by labels; None for fewer than two."""
+    pairs = [pair for pair in pairs if pair.agent]
+    place = {agent: number for number, agent in enumerate(sorted({pair.agent for pair in pairs}))}
+    width = len(place)
+    if width < 2:
+        return None
     rows = np.zeros((len(pairs), 3 * width))
-    for row, pair, agent in zip(rows, pairs, of, strict=True):
+    for row, pair in zip(rows, pairs, strict=True):
+        number = place[pair.agent]
         # the agent's verdicts, its successes by the judge, and by labels
-        row[[place[agent], width + place[agent], 2 * width + place[agent]]] = 1, pair.said, pair.label
+        row[[number, width + number, 2 * width + number]] = 1, pair.said, pair.label
     sums = _sums([pair.task for pair in pairs], rows.tolist())
     whole = _rates(sums.sum(axis=0)[None], width)
-    n_of = Counter(agent for agent, _ in {(agent, pair.trajectory) for agent, pair in zip(of, pairs, strict=True)})
+    n_of = Counter(agent for agent, _ in {(pair.agent, pair.trajectory) for pair in pairs})
     rates = [
         AgentRates(agent, n_of[agent], float(whole.judge[0, number]), float(whole.labels[0, number]))
         for agent, number in place.items()
@@ -500,71 +509,47 @@ def judge_panel(
     Arguments as for `agreements`.
     """
     truth = majority(labels_by_person(labels))
-    judges = [of_judge for of_judge in by_judge(verdicts) if truth.keys() & _verdicts(of_judge, no_verdict).keys()]
-    if len(judges) < 2:
+    judged = [(of_judge, majority_of_repeats(_counted(of_judge, no_verdict))) for of_judge in by_judge(verdicts)]
+    judged = [(of_judge, some) for of_judge, some in judged if truth.keys() & some.keys()]
+    if len(judged) < 2:
         return None
     tasks = tasks_of([*verdicts, *labels])
     agents = {row.trajectory: row.agent for row in [*verdicts, *labels] if row.agent}
-    verdicts_by_judge = [_verdicts(of_judge, no_verdict) for of_judge in judges]
-    shared = [trajectory for trajectory in truth if all(trajectory in some for some in verdicts_by_judge)]
+    shared = [trajectory for trajectory in truth if all(trajectory in some for _, some in judged)]
     if not shared:
         return None
-    task_names = [tasks.get(trajectory, f"trajectory {trajectory}") for trajectory in shared]
-    number = {task: place for place, task in enumerate(sorted(set(task_names)))}
-    marks = np.array(
-        [[*(some[trajectory] for some in verdicts_by_judge), truth[trajectory]] for trajectory in shared], dtype=bool
-    )
-    kappas = pairwise_kappas(marks, np.array([number[task] for task in task_names]), seed)
-    named = sorted({agents[trajectory] for trajectory in shared if trajectory in agents})
-    named = named if len(named) > 1 else []
-
-    def places(some: Mapping[str, bool]) -> dict[str, int]:
-        rates = {
-            agent: fmean(some[trajectory] for trajectory in shared if agents.get(trajectory) == agent)
-            for agent in named
-        }
-        return {agent: 1 + sum(other > rate + SAME for other in rates.values()) for agent, rate in rates.items()}
-
-    def tau(some: Mapping[str, bool]) -> Figure | None:
+    number = {task: place for place, task in enumerate(sorted({tasks[trajectory] for trajectory in shared}))}
+    marks = np.array([[*(some[name] for _, some in judged), truth[name]] for name in shared], dtype=bool)
+    kappas = pairwise_kappas(marks, np.array([number[tasks[trajectory]] for trajectory in shared]), seed)
+    last, rows, by_labels = len(judged), [], dict[str, int]()
+    for place, (of_judge, some) in enumerate(judged):
         pairs = [
-            LabelledVerdict(trajectory, task, 1, some[trajectory], truth[trajectory])
-            for trajectory, task in zip(shared, task_names, strict=True)
-            if trajectory in agents
+            LabelledVerdict(name, tasks[name], agents.get(name, ""), 1, some[name], truth[name]) for name in shared
         ]
-        of = [agents[pair.trajectory] for pair in pairs]
-        return rank_agents(pairs, of, named, seed).tau if named else None
-
-    def success(some: Mapping[str, bool]) -> Figure | None:
-        return share_of([(task, float(some[trajectory])) for task, trajectory in zip(task_names, shared, strict=True)])
-
-    last = len(judges)
-    rows = [
-        PanelRow(
-            of_judge[0].judge, of_judge[0].model, of_judge[0].k,
-            success_rate=success(some),
-            kappa=kappas[place, last],
-            places=places(some),
-            tau=tau(some),
-            cost_per_verdict=cost_per_verdict(of_judge),
-        )
-        for place, (of_judge, some) in enumerate(zip(judges, verdicts_by_judge, strict=True))
-    ]  # fmt: skip
-    by_labels = places(truth)
+        ranking = rank_agents(pairs, seed)
+        rates = ranking.agents if ranking else ()
+        by_labels = _places({agent.agent: agent.by_labels for agent in rates})
+        rows.append(
+            PanelRow(
+                of_judge[0].judge, of_judge[0].model, of_judge[0].k,
+                success_rate=share_of([(pair.task, float(pair.said)) for pair in pairs]),
+                kappa=kappas[place, last],
+                places=_places({agent.agent: agent.by_judge for agent in rates}),
+                tau=ranking.tau if ranking else None,
+                cost_per_verdict=cost_per_verdict(of_judge),
+            )
+        )  # fmt: skip
+    label_rate = share_of([(tasks[trajectory], float(truth[trajectory])) for trajectory in shared])
     return Panel(
         n_trajectories=len(shared),
         n_left_out=len(truth.keys() & {verdict.trajectory for verdict in verdicts}) - len(shared),
         n_tasks=len(number),
         agents=tuple(sorted(by_labels, key=lambda agent: (by_labels[agent], agent))),
         judges=tuple(rows),
-        labels=PanelRow("", "", "", success(truth), None, by_labels, None, None),
+        labels=PanelRow("", "", "", label_rate, None, by_labels, None, None),
         pairs=tuple(JudgePair(a, b, kappa) for (a, b), kappa in kappas.items() if b < last),
     )  # fmt: skip
 
 
-def _verdicts(judgements: Sequence[Judgement], no_verdict: NoVerdict) -> dict[str, bool]:
-    """The verdict of most repeats on each trajectory; one on which they are split evenly has none."""
-    repeats: dict[str, dict[str, bool]] = {}
-    for judgement in judgements:
-        if judgement.ran and (judgement.verdict is not None or no_verdict == "failure"):
-            repeats.setdefault(judgement.trajectory, {})[str(judgement.repeat)] = bool(judgement.verdict)
-    return majority(repeats)
+def _places(rates: Mapping[str, float]) -> dict[str, int]:
+    return {agent: 1 + sum(other > rate + SAME for other in rates.values()) for agent, rate in rates.items()}

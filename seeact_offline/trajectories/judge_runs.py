@@ -19,17 +19,7 @@ from seeact_offline.files.formats import decoded
 from seeact_offline.files.whole import Journal, replace_text
 from seeact_offline.models import model_name
 from seeact_offline.prompting import load_template
-from seeact_offline.records import (
-    CallError,
-    InputError,
-    Message,
-    Model,
-    Request,
-    RowError,
-    SeeActError,
-    StepKey,
-    Usage,
-)
+from seeact_offline.records import CallError, InputError, Message, Model, Request, RowError, SeeActError, StepKey, Usage
 from seeact_offline.runs.ask import run_coroutine
 from seeact_offline.runs.config import MOST_REPEATS, EvalConfig
 from seeact_offline.runs.folder import Made, Manifest, RunFolder, read_lines

@@ -19,13 +19,7 @@ from seeact_offline.files.formats import FormatError, decoded, read_json, typed
 from seeact_offline.files.named import LARGE, read_text
 from seeact_offline.records import InputError
 from seeact_offline.trajectories.foreign_folders import open_trajectories
-from seeact_offline.trajectories.stored_verdicts import (
-    PERSON,
-    StoredVerdict,
-    people_rows,
-    results_row,
-    stored_rows,
-)
+from seeact_offline.trajectories.stored_verdicts import PERSON, StoredVerdict, people_rows, results_row, stored_rows
 from seeact_offline.trajectories.trajectory import Trajectory, Verdict
 from seeact_offline.trajectories.trajectory_files import PEOPLE
 
@@ -341,6 +335,13 @@ def majority(people: Mapping[str, Mapping[str, bool]]) -> dict[str, bool]:
     }
 
 
+def majority_of_repeats(judgements: Iterable[Judgement]) -> dict[str, bool]:
+    """The verdict of most repeats of one judge on each trajectory."""
+    return majority(
+        labels_by_person(msgspec.structs.replace(verdict, judge=str(verdict.repeat)) for verdict in judgements)
+    )
+
+
 # --- verdicts on episodes that have ended ---
 
 
@@ -372,8 +373,5 @@ def verdicts_of_judge(judged: Path) -> dict[str, LaterVerdict]:
     if len(judges) > 1:
         sentence = f"{judged} holds verdicts of {len(judges)} judges; name a folder of a single judge"
         raise InputError("verdict", sentence=sentence)
-    repeats: dict[str, dict[str, bool]] = {}
-    for judgement in judges[0]:
-        if judgement.verdict is not None:
-            repeats.setdefault(judgement.trajectory, {})[str(judgement.repeat)] = judgement.verdict
-    return {name: LaterVerdict(f"judge {judges[0][0].judge}", success) for name, success in majority(repeats).items()}
+    by = f"judge {judges[0][0].judge}"
+    return {name: LaterVerdict(by, success) for name, success in majority_of_repeats(judges[0]).items()}

@@ -174,9 +174,9 @@ def _by_status(judge: str) -> Callable[[Case, Mapping[str, str], Call], Awaitabl
     return decide
 
 
-def _with_pictures(text: str, pictures: Sequence[Picture]) -> list[Message]:
+def _with_pictures(text: str, pictures: Sequence[Picture]) -> tuple[Message, ...]:
     first = pictures[0] if pictures else None
-    return [Message("user", text, first), *(Message("user", "", picture) for picture in pictures[1:])]
+    return Message("user", text, first), *(Message("user", "", picture) for picture in pictures[1:])
 
 
 def _ruling(judge: str, reply: str, n_pictures: int) -> Ruling:
@@ -187,25 +187,15 @@ def _ruling(judge: str, reply: str, n_pictures: int) -> Ruling:
 # --- points, relevance, verdict ---
 
 
-@dataclass(frozen=True, slots=True)
-class _Evidence:
-    """The findings of WebJudge's first two steps."""
-
-    points: str
-    """The model's reply about the points that must hold."""
-    pictures: tuple[Picture, ...]
-    """Screenshots of enough relevance."""
-    values: Mapping[str, str]
-    """Placeholders of the text that asks for a verdict."""
-
-
 def _score(remark: str) -> int:
     """The last score that begins its line, else the last with a colon, else the last; 0 where there is none."""
     scores = sorted(_SCORE.finditer(remark), key=lambda match: (match["own"] is not None, match["stated"] is not None))
     return int(scores[-1]["score"]) if scores else 0
 
 
-async def _evidence(case: Case, texts: Mapping[str, str], call: Call) -> _Evidence:
+async def _evidence(case: Case, texts: Mapping[str, str], call: Call) -> tuple[Mapping[str, str], tuple[Picture, ...]]:
+    """WebJudge's first two steps: the placeholders of the text that asks for a verdict, `points` among them, the
+    model's reply about those that must hold, and the screenshots of enough relevance."""
     points_text, relevance_text = texts[_POINTS], texts[_RELEVANCE]
     trajectory, pictures = case.trajectory, await asyncio.to_thread(case.pictures)
     points = await call((Message("user", fill(points_text, {"task": trajectory.task})),))
@@ -222,27 +212,26 @@ async def _evidence(case: Case, texts: Mapping[str, str], call: Call) -> _Eviden
         "remarks": "\n".join(f"{n}. {' '.join(remark.split())}" for n, (_, remark) in enumerate(shown, 1))
         or _NO_ANSWER,
     }
-    return _Evidence(points, tuple(picture for picture, _ in shown), values)
+    return values, tuple(picture for picture, _ in shown)
 
 
 async def _webjudge(case: Case, texts: Mapping[str, str], call: Call) -> Ruling:
-    evidence = await _evidence(case, texts, call)
-    reply = await call(tuple(_with_pictures(fill(texts[_VERDICT], evidence.values), evidence.pictures)))
-    return _ruling("webjudge", reply, len(evidence.pictures))
+    values, pictures = await _evidence(case, texts, call)
+    reply = await call(_with_pictures(fill(texts[_VERDICT], values), pictures))
+    return _ruling("webjudge", reply, len(pictures))
 
 
 async def _webjudge_keypoints(case: Case, texts: Mapping[str, str], call: Call) -> Ruling:
     """All points must be met. One that is missed decides, even where the reply to another has no verdict."""
-    evidence = await _evidence(case, texts, call)
+    values, pictures = await _evidence(case, texts, call)
     replies, verdicts = [], []
-    for number, point in enumerate(read_points(evidence.points), 1):
-        values = {**evidence.values, "point": point}
-        reply = await call(tuple(_with_pictures(fill(texts[_KEYPOINT], values), evidence.pictures)))
+    for number, point in enumerate(read_points(values["points"]), 1):
+        reply = await call(_with_pictures(fill(texts[_KEYPOINT], {**values, "point": point}), pictures))
         verdicts.append(read_verdict(reply, "webjudge-keypoints"))
         replies.append(f"Point {number}: {point}\n{reply}")
     verdict = False if False in verdicts else True if verdicts and None not in verdicts else None
     outcome = NO_VERDICT if verdict is None else "verdict"
-    return Ruling(verdict, outcome, "\n\n".join(replies), n_pictures=len(evidence.pictures))
+    return Ruling(verdict, outcome, "\n\n".join(replies), n_pictures=len(pictures))
 
 
 def _fields(*names: str) -> Placeholders:

@@ -33,10 +33,15 @@ def recorded_trajectory(steps: Sequence[Step]) -> Trajectory:
     """One task from all its steps, in order."""
     last, verdicts, faults = steps[-1], [], [fault for step in steps for fault in step.faults]
     final: FinalState | None = None
-    pages = [
-        TrajectoryStep(step.action_text or step.operation.text, "", _address(step, faults), step.screenshot)
-        for step in steps
-    ]
+    pages = []
+    for step in steps:
+        state: PageState | None = None
+        try:
+            state = None if step.recorded is None else step.recorded.read(PageState)
+        except RowError as error:
+            faults.append(Fault(error.name, error.detail))
+        address = None if state is None else state.address
+        pages.append(TrajectoryStep(step.action_text or step.operation.text, "", address, step.screenshot))
     try:
         if last.recorded is not None:
             final, check = last.recorded.read(FinalState), last.recorded.read(Check)
@@ -56,15 +61,6 @@ def recorded_trajectory(steps: Sequence[Step]) -> Trajectory:
         website=last.website,
         faults=tuple(faults),
     )
-
-
-def _address(step: Step, faults: list[Fault]) -> str | None:
-    try:
-        state = None if step.recorded is None else step.recorded.read(PageState)
-    except RowError as error:
-        faults.append(Fault(error.name, error.detail))
-        return None
-    return None if state is None else state.address
 
 
 # --- labels by construction ---

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +21,7 @@ from seeact_offline.files.named import LARGE, read_rows, read_text
 from seeact_offline.files.redaction import redact
 from seeact_offline.files.table import Table
 from seeact_offline.records import CallError, InputError, Message, Model, Request, SeeActError, StepKey
+from seeact_offline.runs.ask import run_coroutine
 from seeact_offline.trajectories.answer_rules import REASONS, Ask, Unscored
 from seeact_offline.trajectories.locators import BROWSER
 from seeact_offline.trajectories.rule_sets import RULES, RuleSet
@@ -113,21 +112,45 @@ def reward_files(
     """
     tasks = list(read_tasks("config", config, sites))
     lines = _answers(answers, {str(task.task_id) for task in tasks})
-    with _asking(model) as about, ThreadPoolExecutor(WORKERS) as pool:
+
+    async def scored() -> list[list[TaskReward]]:
+        loop, pool = asyncio.get_running_loop(), ThreadPoolExecutor(WORKERS)
 
         def score(task: RewardTask) -> list[TaskReward]:
             line = lines.get(str(task.task_id))
             state = _state(task, line, states, config.parent)
             answer = None if line is None or line.answer is None else str(line.answer)
             # a reply is shared by the rule sets
-            ask = None if about is None else about(str(task.task_id))
+            ask = None if model is None else _asking(model, str(task.task_id), loop)
             return [reward(rules, task, answer, state, ask) for rules in RULES.values()]
 
+        futures = [loop.run_in_executor(pool, score, task) for task in tasks]
         try:
-            rewards = list(pool.map(score, tasks))
+            return await asyncio.gather(*futures)
         finally:
+            # after an error no other task is begun, and those that were need the loop to their end
+            pool.shutdown(wait=False, cancel_futures=True)
+            await asyncio.gather(*futures, return_exceptions=True)
             BROWSER.close()
+            if model is not None:
+                await model.aclose()
+
+    rewards = run_coroutine(scored())
     return Rewards({name: [of_task[i] for of_task in rewards] for i, name in enumerate(RULES)})
+
+
+def _asking(model: Model, task_id: str, loop: asyncio.AbstractEventLoop) -> Ask:
+    """Asks the model about a task, from any thread: the model lives in the loop."""
+    replies: dict[tuple[tuple[str, str | None], ...], str] = {}
+
+    def ask(messages: tuple[Message, ...]) -> str:
+        key = tuple((message.text, message.picture.key if message.picture else None) for message in messages)
+        if key not in replies:
+            request = Request(messages, StepKey(task_id, "reward"), group=0, turn=len(replies) + 1)
+            replies[key] = asyncio.run_coroutine_threadsafe(model.complete(request), loop).result().text
+        return replies[key]
+
+    return ask
 
 
 def reasons(rewards: Rewards) -> dict[str, str]:
@@ -172,44 +195,6 @@ def _state(task: RewardTask, line: _AnswerLine | None, states: Path | None, refe
 
 def _rate(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "-"
-
-
-# --- asking a model from functions that wait for its reply ---
-
-
-@contextmanager
-def _asking(model: Model | None) -> Iterator[Callable[[str], Ask] | None]:
-    """Yields task -> the function that asks the model about it, for any thread:
-    the model lives in a loop of its own."""
-    if model is None:
-        yield None
-        return
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-
-    def wait(work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, loop).result()
-
-    def about(task_id: str) -> Ask:
-        replies: dict[tuple[tuple[str, str | None], ...], str] = {}
-
-        def ask(messages: tuple[Message, ...]) -> str:
-            key = tuple((message.text, message.picture.key if message.picture else None) for message in messages)
-            if key not in replies:
-                request = Request(messages, StepKey(task_id, "reward"), group=0, turn=len(replies) + 1)
-                replies[key] = wait(model.complete(request)).text
-            return replies[key]
-
-        return ask
-
-    try:
-        yield about
-    finally:
-        wait(model.aclose())
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
 
 
 # --- one task ---
@@ -282,23 +267,18 @@ def reward(
     Raises only what must stop the run, such as a spent budget.
     """
     ask, wanted = ask or _no_model, task.eval
-
-    def address() -> str:
-        url = _state_or_raise(state).address
-        if url is None:
-            raise Unscored("no_state", "the last page's address is not known")
-        return url
-
     evaluators: dict[str, Callable[[], float]] = {
         "string_match": lambda: rules.string_match(
-            _answer_or_raise(answer),
+            _present(answer, "no_answer", "there is none for this task"),
             _field_or_raise("reference_answers", wanted.reference_answers),
             task.intent,
             wanted.string_note or "",
             ask,
         ),
         "url_match": lambda: rules.url_match(
-            address(), _field_or_raise("reference_url", wanted.reference_url), wanted.url_note
+            _present(_state_or_raise(state).address, "no_state", "the last page's address is not known"),
+            _field_or_raise("reference_url", wanted.reference_url),
+            wanted.url_note,
         ),
         "program_html": lambda: rules.program_html(
             _state_or_raise(state), _field_or_raise("program_html", wanted.program_html), ask
@@ -356,21 +336,18 @@ def _no_model(messages: Sequence[Any]) -> str:
     raise Unscored("no_model", "a model has to judge it, and none is given")
 
 
-def _answer_or_raise(answer: str | None) -> str:
-    if answer is None:
-        raise Unscored("no_answer", "there is none for this task")
-    return answer
+def _present(value: T | None, reason: str, detail: str) -> T:
+    if value is None:
+        raise Unscored(reason, detail)
+    return value
 
 
 def _state_or_raise(state: TaskState | None) -> TaskState:
-    if state is None:
-        raise Unscored("no_state", "there is none for this task")
+    state = _present(state, "no_state", "there is none for this task")
     if state.fault is not None:
         raise Unscored("bad_state", state.fault)
     return state
 
 
 def _field_or_raise(name: str, value: Any) -> Any:
-    if value is None:
-        raise Unscored("bad_task", f"expected {name} in the task, got none")
-    return value
+    return _present(value, "bad_task", f"expected {name} in the task, got none")

@@ -17,7 +17,7 @@ import msgspec
 from seeact_offline.files.formats import FormatError, decoded, read_json
 from seeact_offline.files.named import LARGE, read_text
 from seeact_offline.records import InputError
-from seeact_offline.trajectories.foreign_folders import BadTrajectory, find, read_inside
+from seeact_offline.trajectories.foreign_folders import BadTrajectory, Summary, find, read_inside
 from seeact_offline.trajectories.verdict_rules import read_verdict
 
 RESULTS = "*_auto_eval_results.json"
@@ -122,12 +122,8 @@ class _Response(msgspec.Struct, frozen=True):
     usage: _Usage | None = None
 
 
-class _Summary(msgspec.Struct, frozen=True):
-    cum_reward: float | None = None
-
-
 class _Info(msgspec.Struct, frozen=True):
-    summary_info: _Summary | None = None
+    summary_info: Summary | None = None
 
 
 class _Judgment(msgspec.Struct, frozen=True):

@@ -159,11 +159,6 @@ class _Key(NamedTuple):
     judge: str
 
 
-def read_people(folder: Path) -> list[PersonVerdict]:
-    """The verdicts of a folder, the last of a person on an episode. Raises InputError naming a line that is none."""
-    return list(_read_people(folder / PEOPLE).values())
-
-
 def keep_verdict(folder: Path, trajectory: str, judge: str, verdict: bool | None, detail: str = "") -> None:
     """Writes a person's verdict in place of an earlier one; None removes that. Once it returns, the verdict is on disk.
 
@@ -188,7 +183,7 @@ def keep_verdict(folder: Path, trajectory: str, judge: str, verdict: bool | None
 def with_people(folder: Path, trajectories: Iterable[Trajectory]) -> Iterator[Trajectory]:
     """Adds people's verdicts, which are kept in the folder, to its trajectories."""
     people: dict[str, list[Verdict]] = {}
-    for verdict in read_people(folder):
+    for verdict in _read_people(folder / PEOPLE).values():
         people.setdefault(verdict.trajectory, []).append(
             Verdict(verdict.judge, verdict.verdict, "person", verdict.detail)
         )
@@ -197,5 +192,6 @@ def with_people(folder: Path, trajectories: Iterable[Trajectory]) -> Iterator[Tr
 
 
 def _read_people(path: Path) -> Mapping[_Key, PersonVerdict]:
+    """The last verdict of each person on each episode. Raises InputError naming a line that is none."""
     rows = read_rows("verdict", path, PersonVerdict) if path.is_file() else ()
     return {_Key(verdict.trajectory, verdict.judge): verdict for verdict, _ in rows}

@@ -23,10 +23,6 @@ def _write(grammar: Grammar, op: str, value: str, place: object) -> str:
     return grammar.reply(Act("click" if op == "CLICK" else "type", str(place), value), THOUGHT)
 
 
-def _say(grammar: Grammar, act: Act) -> str:
-    return grammar.reply(act, THOUGHT)
-
-
 def _agent(name: str, source: str, size: Size, step: int) -> Agent:
     grammar = GRAMMARS[name]
     view = View("window", size, step)
@@ -39,7 +35,7 @@ def _agent(name: str, source: str, size: Size, step: int) -> Agent:
         partial(_write, grammar),
         view=view,
         scroll=scroll,
-        act_writer=partial(_say, grammar),
+        act_writer=partial(grammar.reply, thought=THOUGHT),
         strategy=STRATEGY,
         reads_others=False,
     )

@@ -458,11 +458,6 @@ def _shown(windows: PageWindows, seen: Observation) -> Shown:
 # --- the agents ---
 
 
-def _clip_open(messages: Sequence[Message], strict: bool) -> tuple[Message, ...]:
-    """Clips as OpenWebVoyager does; pictures travel beside the texts, which need no places for them."""
-    return tuple(replace(message, text=message.text.replace(f" {IMAGE}", "")) for message in clip_open(messages))
-
-
 WEB_AGENTS: Mapping[str, WebAgent] = {
     "webvoyager": WebAgent(
         WEBVOYAGER, GRAMMARS["webvoyager"], {"som": observations.observe_webvoyager},
@@ -482,7 +477,10 @@ WEB_AGENTS: Mapping[str, WebAgent] = {
     ),
     "openwebvoyager": WebAgent(
         OPENWEBVOYAGER, GRAMMARS["openwebvoyager"],
-        {"image+tree": observations.observe_open}, _clip_open, OPEN_OBSERVATION, "above", presses_enter=True,
+        {"image+tree": observations.observe_open},
+        # pictures travel beside the texts, which need no places for them
+        lambda messages, strict: tuple(replace(m, text=m.text.replace(f" {IMAGE}", "")) for m in clip_open(messages)),
+        OPEN_OBSERVATION, "above", presses_enter=True,
     ),
 }  # fmt: skip
 """The web agents by name."""

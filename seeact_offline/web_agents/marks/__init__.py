@@ -176,7 +176,9 @@ def _entry(label: int, element: ScreenElement) -> str:
     text = _TWO_SPACES.sub(" ", _AROUND.sub("", element.text))
     name = element.attributes.get("aria-label", "")
     if not text:
-        return f'[{label}]: <{element.tag}> "{name}";' if _is_listed_empty(element) else ""
+        # listed all the same
+        kinds = ("submit", "button") if element.tag == "button" else TEXT_FIELDS
+        return f'[{label}]: <{element.tag}> "{name}";' if text_field_kind(element) in kinds else ""
     if len(text) >= LONGEST_LISTED or ("<img" in text and "src=" in text):
         return ""
     kind = f"<{element.tag}> " if element.tag in ("button", "input", "textarea") else ""
@@ -190,12 +192,6 @@ def text_field_kind(element: ScreenElement) -> str:
         return "textarea" if element.tag == "textarea" else ""
     kind = element.attributes.get("type", "").lower()
     return kind if kind in kinds else kinds[0]
-
-
-def _is_listed_empty(element: ScreenElement) -> bool:
-    """Tells whether an element without a text is listed all the same."""
-    kind = text_field_kind(element)
-    return kind in (("submit", "button") if element.tag == "button" else TEXT_FIELDS)
 
 
 def _draw_dashes(pen: ImageDraw, rect: Box) -> None:

@@ -12,16 +12,10 @@ import pytest
 from PIL import Image
 
 from seeact_offline.dataset import load_steps
-from seeact_offline.dataset.summary import (
-    LIKENESS,
-    DatasetStats,
-    dataset_profile,
-    dataset_stats,
-    paper_table1,
-    step_figures,
-)
+from seeact_offline.dataset.summary import LIKENESS, DatasetStats, dataset_profile, dataset_stats, step_figures
 from seeact_offline.models.tokens import count_words, full_size_visual_tokens, visual_tokens
 from seeact_offline.records import Box, Candidate, Operation, Step
+from seeact_offline.scoring.paper_tables import paper_table
 from tests.conftest import SHARED_DATA
 from tests.pages import Stored, picture, synthetic_rows, write_parquet
 
@@ -114,7 +108,7 @@ def test_shipped_table_is_the_papers() -> None:
         pytest.skip("the paper's tables are not here: ../shared/data/paper_tables.json does not exist")
     table = json.loads((SHARED_DATA / "paper_tables.json").read_text())["table1"]
     names = table.pop("columns")
-    assert paper_table1() == {split: dict(zip(names, values, strict=True)) for split, values in table.items()}
+    assert paper_table(1)["splits"] == {split: dict(zip(names, values, strict=True)) for split, values in table.items()}
 
 
 # --- likeness ---
