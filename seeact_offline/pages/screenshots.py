@@ -22,7 +22,7 @@ FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 """Formats of pictures that are opened, by Pillow's names."""
 MARGIN = 1024
 """Page pixels shown above and below a group (SeeAct)."""
-KEPT_BYTES = 256_000_000
+KEPT_BYTES = 64_000_000
 """Most bytes of decoded pages in the whole process: a tall one in colours has 25 MB."""
 MOST_STRETCHED = 200
 """Longest side over shortest, beyond which `smart_resize` refuses a picture."""
