@@ -50,6 +50,7 @@ from seeact_offline.records import (
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
+
 class DataUrls:
     """Encodes each picture once while it is held: turn 2 shows the picture of turn 1 again, and equal crops have equal
     keys."""
