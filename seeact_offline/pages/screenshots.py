@@ -211,7 +211,7 @@ def open_picture(data: bytes) -> Image.Image:
     from PIL import Image, UnidentifiedImageError
 
     # pixels in pieces of one size fit where others were: in blocks of 16 MB, a run's memory grows by 120 MB
-    Image.core.set_block_size(BLOCK_BYTES)
+    Image.core.set_block_size(BLOCK_BYTES)  # type: ignore[attr-defined]
     try:
         return Image.open(io.BytesIO(data), formats=FORMATS)
     except UnidentifiedImageError:
