@@ -622,6 +622,8 @@ class Request:
     """backend_node_ids in the order of their letters."""
     for_second: bool = False
     """Asks for the place of an element that an earlier reply describes, or for a caption; a second model may answer it."""
+    coming: tuple[Picture, ...] = ()
+    """Pictures of the step's later requests, so that its page is decoded once for all."""
 
 
 class Usage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):

@@ -57,6 +57,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--dir", type=Path, help="folder for up to 3 GB of scratch files (default: the system's)")
     parser.add_argument("--splits", type=int, default=1000, help="intervals: splits a cell (default: %(default)s)")
     parser.add_argument("--engine-steps", type=int, default=1000, help="engine: steps (default: %(default)s)")
+    parser.add_argument("--latency", type=float, default=0.2, help="engine: seconds a call (default: %(default)s)")
     parser.add_argument("--ranker-steps", type=int, default=2, help="cross-encoder: steps (default: %(default)s)")
     parser.add_argument(
         "--candidates", type=int, default=60, help="cross-encoder: candidates a step; 0 for all (default: %(default)s)"

@@ -1,4 +1,4 @@
-"""`eval` asks a slow server as fast as the server, or the encoding of the pictures, allows."""
+"""`eval` asks a slow server nearly as fast as a bare loop of the openai SDK, and encodes each picture once."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from typing import Any
 
 from benchmarks.frame import ROOT, SEED, CommandCost, Line, candidate_ids, measure_verb, run_python, scratch_folder
 
-LATENCY_S = 0.2
 CONCURRENCY = 64
 BARE_STEPS = 80
 """Steps whose requests the bare loop sends: memory holds that many bodies at once."""
 SPLITS = ("test_task", "test_website", "test_domain")
-SLACK = 1.25
+MOST_TIMES_BARE = 1.4
+MOST_TIMES_BARE_OF_REAL = 1.05
+"""Where calls take REAL_S or longer, as those of real servers do, and two cores have time to spare."""
+REAL_S = 2.0
 
 COUNT_ENCODED = """
 import atexit, json
@@ -78,40 +80,40 @@ asyncio.run(main())
 
 
 def measure(options: argparse.Namespace) -> list[Line]:
-    """Runs choice grounding against a server of 200 ms in a process of its own, 64 calls at once.
+    """Runs choice grounding against a server in a process of its own, 64 calls at once.
 
     The steps are those of the sample's test splits, repeated under other ids. Two lower bounds are measured too:
     calls x latency / concurrency, and the time in which two threads encode the same pictures; and a bare loop of the
     openai SDK over the same requests.
     """
-    n_steps = options.engine_steps
+    n_steps, latency_s = options.engine_steps, options.latency
     with scratch_folder(options.dir) as scratch:
         bodies = scratch / "bodies"
         bodies.mkdir()
-        _ask(scratch / "bare", BARE_STEPS, bodies)
+        _ask(scratch / "bare", BARE_STEPS, latency_s, bodies)
         n_bare = len(list(bodies.iterdir()))
-        with slow_server() as bare_server:
+        with slow_server(latency_s) as bare_server:
             bare_s = float(run_python(BARE, bare_server.base_url, bodies))
-        cost, server = _ask(scratch / "full", n_steps)
+        cost, server = _ask(scratch / "full", n_steps, latency_s)
         times = json.loads((scratch / "full" / "times.json").read_text())
         encoding_s = float(run_python(ENCODE, scratch / "full", scratch / "full" / "times.json"))
     calls = server.seen["calls"]
-    waiting_s, bare_s = calls * LATENCY_S / CONCURRENCY, bare_s * calls / n_bare
+    waiting_s, bare_s = calls * latency_s / CONCURRENCY, bare_s * calls / n_bare
+    most = MOST_TIMES_BARE if latency_s < REAL_S else MOST_TIMES_BARE_OF_REAL
     print(
         f"engine: {n_steps} steps, {calls} calls, {server.seen['bytes'] / calls / 1e3:.0f} kB each,"
-        f" {len(times)} pictures, at most {server.seen['most_at_once']} calls at once, {LATENCY_S * 1000:.0f} ms"
+        f" {len(times)} pictures, at most {server.seen['most_at_once']} calls at once, {latency_s * 1000:.0f} ms"
     )
     return [
         Line("eval, whole command", cost.wall_s, "s"),
         Line("calls x latency / concurrency", waiting_s, "s"),
         Line("encoding the pictures, 2 threads", encoding_s, "s"),
-        Line("eval to 1.25 x the larger of the two", cost.wall_s / (SLACK * max(waiting_s, encoding_s)), "", at_most=1),
         Line("bare SDK loop, for as many calls", bare_s, "s"),
-        Line("eval to the bare SDK loop", cost.wall_s / bare_s, ""),
+        Line("eval to the bare SDK loop", cost.wall_s / bare_s, "", at_most=most),
         Line("processor time of eval", cost.cpu_s, "s"),
         Line("processor time of the server", server.seen["cpu_s"], "s"),
         Line("most often that a picture was encoded", max(times.values()), "", at_most=2),
-        Line("peak memory of eval", cost.peak_mb, "MB", at_most=1500),
+        Line("peak memory of eval", cost.peak_mb, "MB", at_most=1000),
     ]
 
 
@@ -125,10 +127,10 @@ class SlowServer:
 
 
 @contextmanager
-def slow_server(keep: Path | None = None) -> Iterator[SlowServer]:
+def slow_server(latency_s: float, keep: Path | None = None) -> Iterator[SlowServer]:
     """`keep`: a folder for all bodies."""
     path = Path(__file__).with_name("slow_server.py")
-    command = [sys.executable, str(path), str(LATENCY_S), *([] if keep is None else [str(keep)])]
+    command = [sys.executable, str(path), str(latency_s), *([] if keep is None else [str(keep)])]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -140,10 +142,10 @@ def slow_server(keep: Path | None = None) -> Iterator[SlowServer]:
             server.seen |= json.loads(process.stdout.read())
 
 
-def _ask(folder: Path, n: int, keep: Path | None = None) -> tuple[CommandCost, SlowServer]:
+def _ask(folder: Path, n: int, latency_s: float, keep: Path | None = None) -> tuple[CommandCost, SlowServer]:
     _write_split(islice(_repeat_rows(), n), folder)
     words = ["--model", "openai/slow", "--concurrency", CONCURRENCY, "--cache", folder / "cache"]
-    with slow_server(keep) as server:
+    with slow_server(latency_s, keep) as server:
         prelude = COUNT_ENCODED % str(folder / "times.json")
         data = [
             "--split",

@@ -116,6 +116,8 @@ class Session:
     replies: list[Reply] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     calls: list[Call] = field(default_factory=list)
+    coming: tuple[Picture, ...] = ()
+    """Pictures of later questions."""
 
     async def converse(self, question: Question, said: Sequence[str] = (), until: int | None = None) -> Conversation:
         """Asks the turns in order, from the one after those already answered (`said`) to
@@ -128,7 +130,13 @@ class Session:
         try:
             for turn in range(len(texts) + 1, (until or len(question.turns)) + 1):
                 request = Request(
-                    messages(question, texts), self.key, question.index, turn, question.offered, question.for_second
+                    messages=messages(question, texts),
+                    key=self.key,
+                    group=question.index,
+                    turn=turn,
+                    offered=question.offered,
+                    for_second=question.for_second,
+                    coming=self.coming,
                 )
                 completion = await call_model(self.model, request, "".join(question.ideal[turn - 1 : turn]))
                 self.usage += completion.usage
@@ -157,7 +165,9 @@ class Session:
         """Asks one after the other. Replies that are still to come are awaited together; any
         other CallError ends it at once."""
         waiting = ""
-        for question in questions:
+        for number, question in enumerate(questions, 1):
+            later = [picture for other in questions[number:] for picture in other.pictures]
+            self.coming = tuple(picture for picture in later if picture is not None)
             try:
                 await self.ask(question, read(question), said)
             except CallError as error:

@@ -75,7 +75,8 @@ def bounded_client(**settings: Any) -> Any:
                 response.status_code, headers=headers, content=bytes(content), request=response.request
             )
 
-    return BoundedClient(follow_redirects=False, **settings)
+    # calls in flight are limited before they come here; the SDK would close all but 100 idle connections
+    return BoundedClient(follow_redirects=False, limits=library().Limits(), **settings)
 
 
 def library() -> Any:

@@ -12,9 +12,10 @@ import json
 import os
 import re
 import secrets
-from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+import weakref
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -49,51 +50,41 @@ from seeact_offline.records import (
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-BUDGET = 64 * 1024 * 1024
-"""Bytes of all kept URLs together."""
-
 
 class DataUrls:
-    """Encodes each picture once while it is kept: turn 2 shows the picture of turn 1 again, and equal crops have equal
-    keys.
+    """Encodes each picture once while it is held: turn 2 shows the picture of turn 1 again, and equal crops have equal
+    keys."""
 
-    Belongs to the event loop that first asks it.
-    """
-
-    def __init__(self, image_format: ImageFormat, budget: int = BUDGET) -> None:
-        """Keeps as many of the URLs asked for last as `budget` bytes hold."""
-        self._format, self._budget = image_format, budget
-        self._urls: OrderedDict[str, asyncio.Future[bytes]] = OrderedDict()
-        self._sizes: dict[str, int] = {}
-        """Bytes of each URL that is encoded."""
+    def __init__(self, image_format: ImageFormat) -> None:
+        self._format = image_format
+        self._urls: dict[str, Future[bytes]] = {}
         # more would not be done sooner, and each holds a page's pixels meanwhile
         self._threads = ThreadPoolExecutor(os.cpu_count() or 1, "pictures")
 
-    async def get(self, picture: Picture) -> bytes:
-        """The URL in ASCII. Encodes in a thread, for pages are large. Raises what `picture.encoded` raises."""
-
-        def encode(picture: Picture) -> bytes:
-            return b"data:%b;base64,%b" % (self._format.mime.encode(), base64.b64encode(picture.encoded(self._format)))
-
-        key = picture.key
-        if key not in self._urls:
-            loop = asyncio.get_running_loop()
-            self._urls[key] = task = loop.run_in_executor(self._threads, encode, picture)
-            task.add_done_callback(lambda done: self._encoded(key, done))
-        self._urls.move_to_end(key)
+    async def get(self, picture: Picture, coming: Sequence[Picture] = ()) -> bytes:
+        """The URL in ASCII, encoded in a thread, for pages are large; `coming` follow there, while their page is
+        decoded. Raises what `picture.encoded` raises."""
+        url = self._urls.get(picture.key)
+        if url is None:
+            new = {each.key: each for each in (picture, *coming) if each.key not in self._urls}
+            urls: dict[str, Future[bytes]] = {key: Future() for key in new}
+            for key, each in new.items():
+                weakref.finalize(each, self._urls.pop, key, None).atexit = False
+            self._urls |= urls
+            self._threads.submit(self._encode, [(each, urls[key]) for key, each in new.items()])
+            url = urls[picture.key]
         # shielded: a step that is given up must not fail another that waits for the same picture
-        return await asyncio.shield(self._urls[key])
+        return await asyncio.shield(asyncio.wrap_future(url))
 
-    def _encoded(self, key: str, task: asyncio.Future[bytes]) -> None:
-        # looking at the error marks it as seen: when every caller has given up, nobody else does
-        if task.cancelled() or task.exception() is not None:
-            del self._urls[key]
-            return
-        self._sizes[key] = len(task.result())
-        for oldest in [key for key in self._urls if key in self._sizes]:
-            if sum(self._sizes.values()) <= self._budget:
-                break
-            del self._urls[oldest], self._sizes[oldest]
+    def _encode(self, pictures: list[tuple[Picture, Future[bytes]]]) -> None:
+        for picture, url in pictures:
+            try:
+                content = base64.b64encode(picture.encoded(self._format))
+                url.set_result(b"data:%b;base64,%b" % (self._format.mime.encode(), content))
+            # any error is passed on, to those who wait for this picture
+            except BaseException as error:
+                self._urls.pop(picture.key, None)
+                url.set_exception(error)
 
 
 # --- the model ---
@@ -107,8 +98,6 @@ _REQUEST_ID_CHARS = 200
 _REASON_CHARS = 60
 DEAREST_TIER = 2.5
 """Times the usual price that a service tier without a price of its own is taken to cost."""
-_URL_CHARS = 2_000_000
-"""Bytes of pictures' URLs that are kept for each call in flight: turn 2 shows the picture of turn 1 again."""
 
 
 class OpenAIModel(ServerModel):
@@ -125,7 +114,7 @@ class OpenAIModel(ServerModel):
         self.api = find_api(options, self._server.is_openai)
         self.parameters = Parameters(options, self.api)
         self._asked_with = dict(self.parameters.form.sent)
-        self.pictures = DataUrls(options.image_format, max(BUDGET, options.concurrency * _URL_CHARS))
+        self.pictures = DataUrls(options.image_format)
         self.server = self._server.address
         self._client: AsyncOpenAI | None = None
         self._has_spoken = False
@@ -173,7 +162,8 @@ class OpenAIModel(ServerModel):
     async def prepare(self, request: Request) -> Callable[[], Awaitable[Completion | Failure]]:
         """Encodes the pictures; the result makes one attempt. Raises the RowError of a picture that cannot be
         encoded."""
-        urls = [await self.pictures.get(message.picture) for message in request.messages if message.picture is not None]
+        pictures = [message.picture for message in request.messages if message.picture is not None]
+        urls = [await self.pictures.get(picture, request.coming) for picture in pictures]
         return lambda: self._attempt(request, urls)
 
     async def aclose(self) -> None:

@@ -22,8 +22,10 @@ FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 """Formats of pictures that are opened, by Pillow's names."""
 MARGIN = 1024
 """Page pixels shown above and below a group (SeeAct)."""
-KEPT_BYTES = 256_000_000
-"""Most bytes of decoded pages in the whole process: a tall one in colours has 25 MB."""
+KEPT_BYTES = 32_000_000 * (os.cpu_count() or 1)
+"""Most bytes of decoded pages in the whole process: a tall one in colours has 25 MB, and each core encodes one."""
+BLOCK_BYTES = 1 << 20
+"""Bytes of Pillow's pieces of memory."""
 MOST_STRETCHED = 200
 """Longest side over shortest, beyond which `smart_resize` refuses a picture."""
 
@@ -208,6 +210,8 @@ def open_picture(data: bytes) -> Image.Image:
     """
     from PIL import Image, UnidentifiedImageError
 
+    # pixels in pieces of one size fit where others were: in blocks of 16 MB, a run's memory grows by 120 MB
+    Image.core.set_block_size(BLOCK_BYTES)  # type: ignore[attr-defined]
     try:
         return Image.open(io.BytesIO(data), formats=FORMATS)
     except UnidentifiedImageError:

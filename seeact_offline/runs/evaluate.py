@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -26,6 +27,10 @@ from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted, report
 from seeact_offline.scoring.results import ScoringInput, assemble
+
+SWITCH_S = 0.0005
+"""Seconds after which a thread that reads a page lets the loop of calls proceed. The loop gives Python's lock up at every
+write to a socket, dozens of times a call, and would wait for ten times as long by default."""
 
 
 def evaluate(config: EvalConfig | None = None, *, watch: Watch | None = None, **options: Any) -> Run:
@@ -96,7 +101,7 @@ def _ask_repeats(
 def ask_all(run: OpenRun, state: RunState, model: Model, scores: Scores | None, paid: PaidFolder) -> bool:
     """Asks the steps that are left, in this process or by Ray's workers, and closes the model. False when the cost
     limit left some over. A run that is interrupted says what it has kept."""
-    budget, watch = paid.budget, paid.watch
+    budget, watch, interval_s = paid.budget, paid.watch, sys.getswitchinterval()
 
     async def ask() -> bool:
         try:
@@ -109,6 +114,7 @@ def ask_all(run: OpenRun, state: RunState, model: Model, scores: Scores | None, 
             await model.aclose()
 
     try:
+        sys.setswitchinterval(SWITCH_S)
         return run_coroutine(ask())
     except KeyboardInterrupt:
         n_replies = len(_replies_paid(run))
@@ -116,6 +122,8 @@ def ask_all(run: OpenRun, state: RunState, model: Model, scores: Scores | None, 
         kept = f"{counted(n_replies, 'reply', 'replies')} kept in {run.folder.path}"
         watch.note(f"{len(state.done)} of {counted(len(run.split.keys), 'step')} done, {kept}, {cost}")
         raise
+    finally:
+        sys.setswitchinterval(interval_s)
 
 
 def _replies_paid(run: OpenRun) -> dict[str, Usage]:

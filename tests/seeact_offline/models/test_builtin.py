@@ -240,7 +240,7 @@ def test_no_other_model_is_told_the_truth() -> None:
             pass
 
     asyncio.run(call_model(open_model(Curious(), ModelOptions()), Request((), STEP.key, 0, 2), "ELEMENT: 12"))
-    known = {"messages", "key", "group", "turn", "offered", "for_second"}
+    known = {"messages", "key", "group", "turn", "offered", "for_second", "coming"}
     assert {field.name for field in dataclasses.fields(seen[0])} == known
 
 

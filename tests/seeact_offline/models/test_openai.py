@@ -141,26 +141,32 @@ def test_who_gives_up_on_a_picture_does_not_fail_who_still_waits_for_it() -> Non
     assert picture.n_encoded == 1
 
 
-def test_kept_pictures_stay_within_their_budget() -> None:
-    first, second = FakePicture("1", b"x" * 300), FakePicture("2", b"y" * 300)
+def test_a_picture_is_kept_as_long_as_somebody_holds_it() -> None:
+    async def run() -> list[int]:
+        urls, counts = DataUrls(JPEG_95), []
+        for _ in range(2):
+            picture = FakePicture("p")
+            for _ in range(2):
+                await urls.get(picture)
+            counts.append(picture.n_encoded)
+            del picture
+        return counts
+
+    assert asyncio.run(run()) == [1, 1]
+
+
+def test_pictures_that_are_coming_are_encoded_once_behind_the_first() -> None:
+    first, second, broken = FakePicture("1"), FakePicture("2"), BrokenPicture()
 
     async def run() -> None:
-        urls = DataUrls(JPEG_95, budget=600)
-        for picture in (first, second, second, first):
-            await urls.get(picture)
+        urls = DataUrls(JPEG_95)
+        await urls.get(first, (second, broken))
+        await urls.get(second)
+        with pytest.raises(RowError, match="bad_screenshot"):
+            await urls.get(broken)
 
     asyncio.run(run())
-    assert (first.n_encoded, second.n_encoded) == (2, 1)
-
-
-def test_a_picture_beyond_the_budget_is_sent_all_the_same() -> None:
-    with ChatServer(script("Hi.")) as server:
-        ask(server, (Message("user", "Look", FakePicture("p", b"x" * 100)),))
-
-    async def run() -> bytes:
-        return await DataUrls(JPEG_95, budget=10).get(FakePicture("p", b"x" * 100))
-
-    assert asyncio.run(run()).decode() == server.requests[0]["messages"][0]["content"][1]["image_url"]["url"]
+    assert (first.n_encoded, second.n_encoded) == (1, 1)
 
 
 def test_a_picture_that_cannot_be_encoded_is_the_rows_failure() -> None:
