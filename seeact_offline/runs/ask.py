@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -104,9 +104,12 @@ async def ask_steps(
     steps end in an error of the model.
     """
 
+    asked = [prediction for prediction in state.done.values() if not prediction.is_data_fault]
+    failed = [prediction for prediction in asked if prediction.has_failed]
+
     async def work(step: Step) -> A:
         # before it asks, so that what others have answered by then is kept
-        _stop_on_errors(run, state.done.values(), ENOUGH)
+        _stop_on_errors(run, len(asked), failed, ENOUGH)
         return await ask(step)
 
     def keep(answer: A) -> None:
@@ -116,6 +119,10 @@ async def ask_steps(
         if accept(answer):
             run.folder.append(prediction, answer.truth)
             state.done[prediction.key] = prediction
+            if not prediction.is_data_fault:
+                asked.append(prediction)
+            if prediction.has_failed:
+                failed.append(prediction)
             watch.spent(spent())
             progress.add(prediction, state.score(run, prediction))
 
@@ -125,7 +132,7 @@ async def ask_steps(
         for _ in steps:
             # what an earlier run has done beyond the first step left over stays in the files
             pass
-        _stop_on_errors(run, state.done.values())
+        _stop_on_errors(run, len(asked), failed)
         return complete
 
 
@@ -148,15 +155,12 @@ def _steps_left(run: OpenRun, state: RunState, progress: StepListener) -> Iterat
             progress.add(state.done[step.key], state.score(run, state.done[step.key]), resumed=True)
 
 
-def _stop_on_errors(run: OpenRun, done: Collection[Prediction], enough: int = 0) -> None:
+def _stop_on_errors(run: OpenRun, n_asked: int, failed: Sequence[Prediction], enough: int = 0) -> None:
     """Raises ModelStopped where more than `fail_on_error` of the steps that were put to the model, or of `enough` steps
     where there are fewer, ended in an error of the model."""
-    if run.asking.fail_on_error is None:
-        return
-    asked = [prediction for prediction in done if not prediction.is_data_fault]
-    failed = [prediction for prediction in asked if prediction.has_failed]
-    if len(failed) > run.asking.fail_on_error * max(len(asked), enough):
-        share = f"at most {run.asking.fail_on_error:.0%} of steps to end in an error, not {len(failed)} of {len(asked)}"
+    most = run.asking.fail_on_error
+    if most is not None and len(failed) > most * max(n_asked, enough):
+        share = f"at most {most:.0%} of steps to end in an error, not {len(failed)} of {n_asked}"
         raise ModelStopped("model", share, f"{failed[0].failure}: {failed[0].detail}")
 
 
