@@ -20,7 +20,7 @@ from seeact_offline.grounding.strategies import notes as notes_of_strategies
 from seeact_offline.pages.dom import Page
 from seeact_offline.records import InputError, Prediction, StepKey, Usage
 from seeact_offline.results.comparing import read_scored
-from seeact_offline.runs.collecting import rare_collections
+from seeact_offline.runs.collecting import OF_SCORES, rare_collections
 from seeact_offline.runs.costs import run_cost
 from seeact_offline.runs.folder import RunFolder, read_manifest, read_results
 from seeact_offline.runs.run import Run
@@ -109,7 +109,7 @@ def rescore(
     Raises InputError, for data that are not the run's among others.
     """
     _check_out(run, out)
-    with rare_collections():
+    with rare_collections(OF_SCORES):
         finished = open_finished(run, dataset, watch)
         finished = with_opinions(finished, **opinions)
         made = finished.score(finished.protocol(protocol))
@@ -139,7 +139,7 @@ def rescore_all(
     Raises InputError as `rescore` does.
     """
     _check_out(run, out)
-    with rare_collections():
+    with rare_collections(OF_SCORES):
         finished = open_finished(run, dataset, watch)
         rules = [finished.protocol(name) for name in dict.fromkeys(protocols)]
         for protocol in rules:

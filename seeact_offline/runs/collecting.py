@@ -6,16 +6,17 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-OBJECTS_BETWEEN_COLLECTIONS = 50_000
-"""Some ten steps."""
+OF_PAGES, OF_SCORES = 50_000, 1_000_000
+"""Objects between two collections: some ten steps with their pages, or a large run's predictions."""
 
 
 @contextmanager
-def rare_collections() -> Iterator[None]:
-    """A step is thousands of objects without a cycle: by default Python would search all of memory every few steps."""
+def rare_collections(objects: int = OF_PAGES) -> Iterator[None]:
+    """A step is thousands of objects without a cycle: by default Python would search all of memory every few steps.
+    `objects`: between two collections."""
     before = gc.get_threshold()
     gc.freeze()
-    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+    gc.set_threshold(objects)
     try:
         yield
     finally:
