@@ -16,7 +16,7 @@ from itertools import accumulate, pairwise, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..files.digest import cached_digest, cached_file_digest
+from ..files.digest import cached_digest, cached_file_digest, file_stamp
 from ..records import DatasetError
 from .rows import LIGHT_COLUMNS, REQUIRED_COLUMNS, Row
 
@@ -66,6 +66,10 @@ class Source(ABC):
         """The sizes of its files in bytes; empty when it has none."""
         return []
 
+    def stamp(self) -> list[object]:
+        """Values of which one changes whenever one of its files does; empty where they are not known."""
+        return []
+
     def picture_paths(self) -> Iterator[str]:
         """The paths that rows give in the place of a picture."""
         yield from ()
@@ -79,6 +83,9 @@ class Files(Source):
 
     def sizes(self) -> list[int]:
         return [path.stat().st_size for path in self.paths]
+
+    def stamp(self) -> list[object]:
+        return [value for path in self.paths for value in (str(path.resolve()), *file_stamp(path))]
 
     def digest(self) -> str:
         """Raises DatasetError for a file that cannot be read."""
