@@ -118,10 +118,11 @@ def run(args: argparse.Namespace) -> int:
     runs = [*sorted_folders.runs]
     if args.baseline is not None and args.baseline.resolve() not in {folder.resolve() for folder in runs}:
         runs.insert(0, args.baseline)
-    written = [folder / "predictions.jsonl" for folder in runs]
+    # of a finished run the list reads the scores alone
+    written = [folder / "predictions.jsonl" for folder in runs if not (folder / "results.json").is_file()]
     n_bytes = sum(path.stat().st_size for path in written if path.is_file())
     if n_bytes > LARGE:
-        note(f"reading {n_bytes / 1e6:,.0f} MB of {counted(len(runs), 'run')}")
+        note(f"reading {n_bytes / 1e6:,.0f} MB of {counted(len(written), 'unfinished run')}")
     causes = also_right = None
     if args.causes or args.also_right:
         from seeact_offline.viewer.notes import AlsoRightNotes, CauseNotes
