@@ -1,7 +1,8 @@
 """Measure speed and memory on synthetic data; every such claim of this project is a line that this prints.
 
 python scripts/benchmarks all
-python scripts/benchmarks describe | marks | intervals | engine | local-model | cross-encoder | live | checks | ranker
+python scripts/benchmarks describe | marks | intervals | engine | local-model | cross-encoder | live | checks | viewer
+                          | ranker
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 # checkout, because claims use the tests' page generator and reference implementation
 sys.path[:1] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parents[1])]
 
-CLAIMS = ("describe", "marks", "intervals", "engine", "local-model", "cross-encoder", "live", "checks")
+CLAIMS = ("describe", "marks", "intervals", "engine", "local-model", "cross-encoder", "live", "checks", "viewer")
 """Each is a module of this folder."""
 GROUPS = {"ranker": ("describe", "cross-encoder"), "all": CLAIMS}
 

@@ -27,6 +27,7 @@ FACETS = ("outcome", "failure", "op", "rank", "domain", "website")
 WORDS = ("click", "e", "the cheapest", "nothing has this")
 SORTS = ("task", "-rank", "")
 FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+CLICK = "box => box.click()"
 SORT = "(choice, id) => { choice.value = id; choice.dispatchEvent(new Event('change')); }"
 SEARCH = "(box, word) => { box.value = word; box.dispatchEvent(new Event('input')); }"
 TYPED_S = 0.1
@@ -48,12 +49,8 @@ class Start(NamedTuple):
 def measure(options: argparse.Namespace) -> list[Line]:
     """Starts the viewer on a run, on the same run with another beside it, and visits the list in Chromium."""
     with scratch_folder(options.dir) as scratch:
-        if options.runs is None:
-            fingerprint = write_data(scratch / "data")
-            words = ("--grounding", "choice", "--model", "builtin/lexical", "--top-k")
-            runs = [write_run(scratch / f"top{k}", scratch / "data", fingerprint, *words, k) for k in (50, 46)]
-        else:
-            runs = options.runs
+        fingerprint = write_data(scratch / "data")
+        runs = [write_run(scratch / f"top{k}", scratch / "data", fingerprint, "--top-k", k) for k in (50, 46)]
         starts = [_start(runs[:1], LOOK_S) for _ in range(STARTS)]
         hasty = [_start(runs[:1], 0) for _ in range(STARTS)]
         both_s = min(_start(runs, 0).index_s for _ in range(STARTS))
@@ -138,24 +135,20 @@ def _visits(run: Path) -> tuple[dict[str, float], float]:
 
 def _visit(browser: Any, page: Any) -> Iterator[tuple[str, float]]:
     for facet in FACETS:
-        boxes = page.locator(f"[data-facet={facet}] input")
         for place in (0, 1):
-            if place < boxes.count():
-                for act in ("choose", "clear"):
-                    change = lambda box=boxes.nth(place): box.evaluate("box => box.click()")  # noqa: E731
-                    yield f"{act} {facet} {place + 1}", _longest_task(browser, page, change)
+            for act in ("choose", "clear"):
+                box = page.locator(f"[data-facet={facet}] input").nth(place)
+                yield f"{act} {facet} {place + 1}", _longest_task(browser, page, box, CLICK)
     for word in (*WORDS, ""):
-        change = lambda word=word: page.locator("input.search").evaluate(SEARCH, word)  # noqa: E731
-        yield f"search {word!r}", _longest_task(browser, page, change)
+        yield f"search {word!r}", _longest_task(browser, page, page.locator("input.search"), SEARCH, word)
     for sort in SORTS:
-        change = lambda sort=sort: page.locator(".sorter select").evaluate(SORT, sort)  # noqa: E731
-        yield f"sort {sort!r}", _longest_task(browser, page, change)
+        yield f"sort {sort!r}", _longest_task(browser, page, page.locator(".sorter select"), SORT, sort)
 
 
-def _longest_task(browser: Any, page: Any, change: Any) -> float:
+def _longest_task(browser: Any, page: Any, control: Any, change: str, value: str | None = None) -> float:
     """Seconds of the longest task of the page's main thread from the change to the second frame after it."""
     browser.start_tracing(page=page, categories=["toplevel", "disabled-by-default-devtools.timeline"])
-    change()
+    control.evaluate(change, value)
     page.wait_for_timeout(1000 * TYPED_S)
     page.evaluate(FRAMES)
     events = json.loads(browser.stop_tracing())["traceEvents"]
@@ -169,4 +162,4 @@ def _longest_task(browser: Any, page: Any, change: Any) -> float:
         for event in events
         if event["name"] == "RunTask" and "dur" in event and (event["pid"], event["tid"]) in threads
     ]
-    return max(event["dur"] for event in tasks) / 1e6
+    return float(max(event["dur"] for event in tasks)) / 1e6

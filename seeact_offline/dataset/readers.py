@@ -195,9 +195,7 @@ def _read_row(file: Any, group: int, columns: Sequence[str], at: int) -> pa.Reco
     arrays: dict[str, pa.Array] = {}
     for name in columns:
         start = 0
-        for batch in file.iter_batches(
-            batch_size=_BATCH_ROWS, row_groups=[group], columns=[name], use_threads=False
-        ):
+        for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=[group], columns=[name], use_threads=False):
             if at < start + batch.num_rows:
                 arrays |= zip(batch.schema.names, batch.slice(at - start, 1).columns, strict=True)
                 break

@@ -32,15 +32,15 @@ def keys_of(runs: Sequence[RunSnapshot]) -> dict[str, StepKey]:
 
 def index_json(
     entries: Sequence[RunEntry],
-    keys: Mapping[str, StepKey],
+    steps: Mapping[str, StepKey],
     texts: Mapping[str, str],
     comparison: Mapping[str, Any] | None,
     persons: Sequence[Mapping[StepKey, str]],
 ) -> dict[str, Any]:
-    """`keys`: the steps by name. `texts`: the task of each `annotation_id`. `comparison`: as `compared` gives it. `persons`: causes of loss that a
+    """`steps`: by name. `texts`: the task of each `annotation_id`. `comparison`: as `compared` gives it. `persons`: causes of loss that a
     person gives in each run, besides those of its rows."""
     runs = [entry.run for entry in entries]
-    names, keys = list(keys), list(keys.values())
+    keys = list(steps.values())
     rows = [next((run.rows[key] for run in runs if key in run.rows), None) for key in keys]
     failures = {row.failure for run in runs for row in run.rows.values() if row.failure}
     return {
@@ -49,7 +49,7 @@ def index_json(
         "mode": "runs",
         "runs": [_run(entry) for entry in entries],
         "n": len(keys),
-        "keys": names,
+        "keys": list(steps),
         "action_uids": [key.action_uid for key in keys],
         "tasks": tasks_json(keys, texts),
         "coded": {

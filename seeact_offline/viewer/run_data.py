@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -166,18 +166,21 @@ class RunSnapshot:
 
     @cached_property
     def _predictions(self) -> Mapping[StepKey, int]:
-        return dict(_offsets(self.path / "predictions.jsonl")) if self.predictions is None else self.predictions
+        return dict(self._offsets("predictions.jsonl")) if self.predictions is None else self.predictions
 
     @cached_property
     def _targets(self) -> Mapping[StepKey, int]:
-        return dict(_offsets(self.path / "targets.jsonl")) if self.targets is None else self.targets
+        return dict(self._offsets("targets.jsonl")) if self.targets is None else self.targets
 
     @cached_property
     def _calls(self) -> Mapping[StepKey, Sequence[int]]:
         calls: dict[StepKey, list[int]] = {}
-        for key, offset in _offsets(self.path / "calls.jsonl"):
+        for key, offset in self._offsets("calls.jsonl"):
             calls.setdefault(key, []).append(offset)
         return calls
+
+    def _offsets(self, name: str) -> Iterable[tuple[StepKey, int]]:
+        return _offsets(self.path / name) if self.is_readable else ()
 
 
 def stamp(run: Path) -> tuple[tuple[int, int, int] | None, ...]:
@@ -239,8 +242,10 @@ def _read(path: Path, before: RunSnapshot | None) -> RunSnapshot:
     if results is not None:
         problems = () if results.complete else ("Not complete: some steps were never asked, or none was answered.",)
         run = replace(run, problems=problems)
-        if _has_each_once(path / "predictions.jsonl", scored):
-            return replace(run, costs={key: row.cost_usd for key, row in scored.items()})
+        costs = {key: row.cost_usd for key, row in scored.items() if row.cost_usd is not msgspec.UNSET}
+        # with as many lines as steps, the scores say all that the list needs
+        if len(costs) == len(scored) == _n_lines(path / "predictions.jsonl"):
+            return replace(run, costs=costs)
     inode, _, size = _file_stamp(path / "predictions.jsonl") or (0, 0, 0)
     heads = list(_lines(path / "predictions.jsonl", _PredictionHead))
     run = replace(
@@ -256,16 +261,12 @@ def _read(path: Path, before: RunSnapshot | None) -> RunSnapshot:
     return run
 
 
-def _has_each_once(predictions: Path, scored: Mapping[StepKey, StepRow]) -> bool:
-    """Tells whether the scores say all that a list needs of the predictions: there is one of each step, as far as the
-    number of lines says."""
-    if any(row.cost_usd is msgspec.UNSET for row in scored.values()):
-        return False
-    if not os.path.lexists(predictions):
-        return False
-    with worded(str(predictions), "runs"), open_regular(predictions) as file:
-        pieces = iter(partial(file.read, COUNTED_AT_ONCE), b"")
-        return sum(piece.count(b"\n") for piece in pieces) == len(scored)
+def _n_lines(path: Path) -> int:
+    """The number of whole lines; -1 where there is no file. Raises InputError."""
+    if not os.path.lexists(path):
+        return -1
+    with worded(str(path), "runs"), open_regular(path) as file:
+        return sum(piece.count(b"\n") for piece in iter(partial(file.read, COUNTED_AT_ONCE), b""))
 
 
 def _small(path: Path) -> bytes | None:

@@ -203,7 +203,7 @@ class _StepBuilder:
         try:
             return _RunStep(entry, run.rows.get(key), run.prediction(key), run.truth(key), run.calls_of(key))
         except (FormatError, InputError, OSError) as error:
-            self._problems.append(f"The files of {entry.name} have changed while they were looked at: {error}.")
+            self._problems.append(f"The files of {entry.name} cannot be read: {error}.")
             return _RunStep(entry, run.rows.get(key))
 
     # --- elements ---
