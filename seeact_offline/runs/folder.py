@@ -495,11 +495,15 @@ def read_steps(run: Path) -> dict[StepKey, StepRow]:
     if not journal.path.is_file():
         raise InputError("runs", sentence=f"{run} has no steps.jsonl; finish the run, or score it")
     for line in journal.lines():
-        with worded(f"line {line.number} of {journal.path}", "runs"):
+        # no context manager, which would take as long as the line
+        try:
             row = decoded(line.text, StepRow)
-        if row.key in steps:
-            raise InputError("runs", "every step once", f"{row.key} again in line {line.number} of {journal.path}")
-        steps[row.key] = row
+        except FormatError as error:
+            raise InputError("runs", error.expected, f"{error.got} in line {line.number} of {journal.path}") from None
+        key = row.key
+        if key in steps:
+            raise InputError("runs", "every step once", f"{key} again in line {line.number} of {journal.path}")
+        steps[key] = row
     return steps
 
 

@@ -174,8 +174,10 @@ export class ListView {
   update() {
     const { state } = this.app;
     const began = performance.now();
-    // before anything changes, as the browser has laid it out
-    const columns = this.element.isConnected && !NARROW.matches ? this.element.querySelector(".columns").getBoundingClientRect().top : null;
+    // before anything changes, which the browser would have to lay out
+    const isPlaced = this.element.isConnected && !NARROW.matches;
+    const columns = isPlaced && this.element.querySelector(".columns").getBoundingClientRect().top;
+    const top = columns < 0 ? scrollY + columns - TOP : null;
     if (this.matrix !== (state.view === "matrix" && this.table.runs.length >= OVERLAP)) this.#lay();
     const { rows, counts } = this.table.shown(state, this.texts);
     this.rows = rows;
@@ -196,9 +198,9 @@ export class ListView {
     replace(this.spacer);
     this.nodes.clear();
     // a list that gets shorter must not pull the filters away from under the pointer
-    if (columns < 0) scrollTo(0, scrollY + columns - TOP);
+    if (top !== null) scrollTo(0, top);
     // its first rows are in sight then
-    this.#draw(columns === null ? this.#above() : 0);
+    this.#draw(isPlaced ? 0 : this.#above());
     performance.measure("seeact:filter", { start: began, end: performance.now() });
   }
 
