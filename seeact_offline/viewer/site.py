@@ -10,6 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,10 +99,11 @@ class Site(StepSite):
     def prepare(self) -> list[str]:
         """Opens the first step once the list was asked for, so that others open at once. Returns the problems that
         this finds with the data."""
-        self._is_listed.wait()
         known = self.data_problems
-        for key in [*self._state.keys.values()][:1]:
-            self.step(key)
+        self._is_listed.wait()
+        # a step that cannot be opened says so to the request for it
+        with suppress(Exception):
+            self.step(next(iter(self._state.keys.values())))
         problems = [problem for problem in self.data_problems if problem not in known]
         if problems:
             with self._lock:
