@@ -200,8 +200,8 @@ def _serve(site: StepSite, args: argparse.Namespace) -> int:
             note("Ctrl-C ends it")
             if not args.no_browser:
                 _open_browser(address.link)
-            for problem in site.prepare():
-                note(problem)
+            # not here, where Ctrl-C may come while a library loads, which would swallow it
+            threading.Thread(target=lambda: [*map(note, site.prepare())], daemon=True).start()
             threading.Event().wait()
     except KeyboardInterrupt:
         pass
