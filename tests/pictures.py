@@ -40,7 +40,9 @@ def make_pictures(folder: Path) -> None:
                 with serving(Site(shown)) as address, open_tab(browser, address.link) as tab:
                     tab.page.set_viewport_size(SIZE)
                     tab.page.goto(address.link)
-                    tab.until("document.querySelectorAll('.check').length && document.querySelector('.window .row')")
+                    # the runs are checked, too
+                    tab.page.wait_for_selector(".check.good, .check.part, .check.bad")
+                    tab.page.wait_for_selector(".window .row")
                     if name == "viewer":
                         tab.page.locator("[data-facet=outcome] input[value=wrong_element]").check()
                         tab.page.keyboard.press("f")

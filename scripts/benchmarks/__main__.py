@@ -30,6 +30,7 @@ CLAIMS = (
     "cross-encoder",
     "live",
     "checks",
+    "viewer",
 )
 """Each is a module of this folder."""
 GROUPS = {"ranker": ("describe", "bundled", "cross-encoder"), "all": CLAIMS}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from seeact_offline.cli import options
 from seeact_offline.cli.eval import LIMITS, add_model_arguments, config_of
 from seeact_offline.cli.output import note, say
-from seeact_offline.cli.parser import Parser
+from seeact_offline.cli.parser import Parser, reader
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files.table import Table
 from seeact_offline.live.episode_results import ERROR, figure_rows, verdicts_in_words
@@ -88,7 +88,7 @@ def _add_web_arguments(parser: Parser) -> None:
         "--locale", default=BrowserOptions().locale, metavar="NAME", help="language and formats (default: %(default)s)"
     )
     web.add_argument(
-        "--geolocation", type=options.reader(read_geolocation), metavar="LAT,LON",
+        "--geolocation", type=reader(read_geolocation), metavar="LAT,LON",
         help="place that pages may ask for, in degrees (default: they may not)",
     )  # fmt: skip
     web.add_argument(

@@ -7,8 +7,8 @@ from contextlib import closing
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
+from seeact_offline.cli.parser import count
 from seeact_offline.files.digest import cache_folder
 from seeact_offline.files.store import Store
 from seeact_offline.files.table import Table
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--cache", type=Path, metavar="DIR", help="folder that stores them (default: the one in your cache folder)"
     )
     parser.add_argument(
-        "--days", type=options.count, default=DAYS, metavar="N",
+        "--days", type=count, default=DAYS, metavar="N",
         help="prune: drop replies unused for N days (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument("--model", metavar="NAME", help="use only replies of this model")

@@ -12,13 +12,14 @@ from seeact_offline.cli.eval import LIMITS, add_model_arguments, config_of
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.parser import Parser
 from seeact_offline.cli.progress import TerminalWatch
+from seeact_offline.files.known_files import VERDICTS
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.scoring.report import counted
 from seeact_offline.trajectories.agreement_tables import agreement_document, judgement_table
 from seeact_offline.trajectories.judge_agreement import agreements
 from seeact_offline.trajectories.judge_runs import judge
-from seeact_offline.trajectories.judgements import LABELS, NO_ANSWER, VERDICTS
+from seeact_offline.trajectories.judgements import LABELS, NO_ANSWER
 from seeact_offline.trajectories.judges import JUDGES
 
 

@@ -6,12 +6,12 @@ import argparse
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from seeact_offline.cli.parser import MOST_NAMED, Parser
+from seeact_offline.cli.parser import MOST_NAMED, Parser, reader
 from seeact_offline.dataset import SPLITS, TEST_SPLITS, canonical_split, open_split
 from seeact_offline.files.digest import PREFIX
-from seeact_offline.files.options import ABOVE_0, COUNT, POSITIVE, defaults_of, help_of, names_in, words_of
+from seeact_offline.files.options import ABOVE_0, POSITIVE, defaults_of, help_of, names_in, words_of
 from seeact_offline.grounding.strategies import UNGROUNDED, find_strategy, own_options
 from seeact_offline.grounding.strategy import Option
 from seeact_offline.ranking.stage import DATA, EXECUTION, RANKING, RankConfig
@@ -19,7 +19,6 @@ from seeact_offline.records import DatasetError, InputError
 from seeact_offline.runs.config import MODEL, QUESTIONS, EvalConfig
 
 ALL = "all"
-T = TypeVar("T")
 
 
 class _Known:
@@ -32,20 +31,7 @@ class _Known:
         return self._names()
 
 
-def reader(read: Callable[[str], T]) -> Callable[[str], T]:
-    """Returns a type for argparse, whose errors are the sentences of the ValueErrors."""
-
-    def read_text(text: str) -> T:
-        try:
-            return read(text)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
-    return read_text
-
-
 positive_int: Callable[[str], int] = reader(POSITIVE.read)
-count: Callable[[str], int] = reader(COUNT.read)
 positive_float: Callable[[str], float] = reader(ABOVE_0.read)
 
 

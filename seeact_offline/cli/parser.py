@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from seeact_offline.cli.output import fail, say
 from seeact_offline.files.extras import missing_package
+from seeact_offline.files.options import COUNT
 from seeact_offline.records import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from seeact_offline.grounding.strategy import Strategy
 
+T = TypeVar("T")
 MANY = 30
 """A verb with at most so many options shows them all."""
 MOST_NAMED = 4
@@ -111,6 +113,21 @@ def run_folder(text: str) -> Path:
         raise argparse.ArgumentTypeError(error.sentence) from None
     except ModuleNotFoundError as error:
         raise argparse.ArgumentTypeError(missing_package(error)) from None
+
+
+def reader(read: Callable[[str], T]) -> Callable[[str], T]:
+    """Returns a type for argparse, whose errors are the sentences of the ValueErrors."""
+
+    def read_text(text: str) -> T:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return read_text
+
+
+count: Callable[[str], int] = reader(COUNT.read)
 
 
 class _Formatter(argparse.HelpFormatter):

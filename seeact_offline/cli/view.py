@@ -12,17 +12,16 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seeact_offline.cli import options
 from seeact_offline.cli.output import note, say
-from seeact_offline.cli.parser import run_folder
+from seeact_offline.cli.parser import count, run_folder
 from seeact_offline.cli.progress import StepProgress
 from seeact_offline.files.digest import RUNS
 from seeact_offline.records import InputError
 from seeact_offline.scoring.report import counted
 
 if TYPE_CHECKING:
-    from seeact_offline.viewer.server import FileSource
     from seeact_offline.viewer.site import Site
+    from seeact_offline.viewer.site_files import StepSite
     from seeact_offline.viewer.trajectory_site import TrajectorySite
 
 # pages and replies are nobody else's unless the user opens them to the network
@@ -61,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " and keep them in this file (see `score --also-right`)",
     )  # fmt: skip
     served = parser.add_argument_group("the server")
-    served.add_argument("--port", type=options.count, default=0, metavar="N", help="default: any that is free")
+    served.add_argument("--port", type=count, default=0, metavar="N", help="default: any that is free")
     served.add_argument(
         "--host", default=LOOPBACK,
         help="a name or an address of this machine; on any but the default,"
@@ -89,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     # not before they are needed, so that --help stays quick
-    from seeact_offline.viewer.whole_tasks import sort_folders
+    from seeact_offline.viewer.folders import sort_folders
 
     if not args.runs and args.annotate is None and sort_folders([RUNS]).is_shown:
         args.runs = [RUNS]
@@ -110,7 +109,6 @@ def run(args: argparse.Namespace) -> int:
     if sorted_folders.whole_tasks:
         named = " ".join(shlex.quote(str(path)) for path in sorted_folders.whole_tasks)
         note(f"whole tasks have a page of their own: seeact-offline view {named}")
-    from seeact_offline.viewer.notes import AlsoRightNotes, CauseNotes
     from seeact_offline.viewer.site import Site
 
     if args.annotator and args.causes is None and args.also_right is None:
@@ -120,12 +118,17 @@ def run(args: argparse.Namespace) -> int:
     runs = [*sorted_folders.runs]
     if args.baseline is not None and args.baseline.resolve() not in {folder.resolve() for folder in runs}:
         runs.insert(0, args.baseline)
-    written = [folder / "predictions.jsonl" for folder in runs]
+    # of a finished run the list reads the scores alone
+    written = [folder / "predictions.jsonl" for folder in runs if not (folder / "results.json").is_file()]
     n_bytes = sum(path.stat().st_size for path in written if path.is_file())
     if n_bytes > LARGE:
-        note(f"reading {n_bytes / 1e6:,.0f} MB of {counted(len(runs), 'run')}")
-    causes = None if args.causes is None else CauseNotes(args.causes, args.annotator or "")
-    also_right = None if args.also_right is None else AlsoRightNotes(args.also_right, args.annotator or "")
+        note(f"reading {n_bytes / 1e6:,.0f} MB of {counted(len(written), 'unfinished run')}")
+    causes = also_right = None
+    if args.causes or args.also_right:
+        from seeact_offline.viewer.notes import AlsoRightNotes, CauseNotes
+
+        causes = None if args.causes is None else CauseNotes(args.causes, args.annotator or "")
+        also_right = None if args.also_right is None else AlsoRightNotes(args.also_right, args.annotator or "")
     with closing(
         Site(runs, baseline=args.baseline, dataset=args.dataset, causes=causes, also_right=also_right)
     ) as site:
@@ -183,7 +186,7 @@ def _write(site: Site | TrajectorySite, args: argparse.Namespace) -> int:
     return 0
 
 
-def _serve(site: FileSource, args: argparse.Namespace) -> int:
+def _serve(site: StepSite, args: argparse.Namespace) -> int:
     """Serves until it is interrupted."""
     from seeact_offline.viewer.server import serving
 
@@ -197,6 +200,8 @@ def _serve(site: FileSource, args: argparse.Namespace) -> int:
             note("Ctrl-C ends it")
             if not args.no_browser:
                 _open_browser(address.link)
+            # not here, where Ctrl-C may come while a library loads, which would swallow it
+            threading.Thread(target=lambda: [*map(note, site.prepare())], daemon=True).start()
             threading.Event().wait()
     except KeyboardInterrupt:
         pass

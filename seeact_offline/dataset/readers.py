@@ -16,7 +16,7 @@ from itertools import accumulate, pairwise, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..files.digest import cached_digest, cached_file_digest
+from ..files.digest import cached_digest, cached_file_digest, file_stamp
 from ..records import DatasetError
 from .rows import LIGHT_COLUMNS, REQUIRED_COLUMNS, Row
 
@@ -66,6 +66,10 @@ class Source(ABC):
         """The sizes of its files in bytes; empty when it has none."""
         return []
 
+    def stamp(self) -> list[object]:
+        """Values of which one changes whenever one of its files does; empty where they are not known."""
+        return []
+
     def picture_paths(self) -> Iterator[str]:
         """The paths that rows give in the place of a picture."""
         yield from ()
@@ -79,6 +83,9 @@ class Files(Source):
 
     def sizes(self) -> list[int]:
         return [path.stat().st_size for path in self.paths]
+
+    def stamp(self) -> list[object]:
+        return [value for path in self.paths for value in (str(path.resolve()), *file_stamp(path))]
 
     def digest(self) -> str:
         """Raises DatasetError for a file that cannot be read."""
@@ -144,7 +151,7 @@ class ParquetFiles(Files):
         """The batches that hold any of these positions, in ascending order, with the position of their first row."""
         starts = [0, *accumulate(map(self._n_rows, self.paths))]
         spans = [(path, start, end) for path, (start, end) in zip(self.paths, pairwise(starts), strict=True)]
-        spans = [span for span in spans if _holds(positions, *span[1:])]
+        spans = [span for span in spans if _n_held(positions, *span[1:])]
         self.expect([path for path, _, _ in spans])
         for (path, start, _), following in zip_longest(spans, spans[1:]):
             file = self.whole_file(path, following[0] if following else None)
@@ -162,7 +169,13 @@ class ParquetFiles(Files):
         with _naming(path), pq.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False) as file:
             for group in range(file.num_row_groups):
                 n_rows = file.metadata.row_group(group).num_rows
-                if wanted is not None and not _holds(wanted, at, at + n_rows):
+                n_wanted = n_rows if wanted is None else _n_held(wanted, at, at + n_rows)
+                if n_wanted == 0:
+                    at += n_rows
+                    continue
+                if n_wanted == 1 and wanted is not None:
+                    position = wanted[bisect_left(wanted, at)]
+                    yield position, _read_row(file, group, columns, position - at)
                     at += n_rows
                     continue
                 for batch in file.iter_batches(
@@ -174,9 +187,26 @@ class ParquetFiles(Files):
                 pa.default_memory_pool().release_unused()
 
 
-def _holds(positions: Sequence[int], start: int, end: int) -> bool:
-    """Tells whether any of the ascending positions is from `start` up to, but not at, `end`."""
-    return bisect_left(positions, start) < bisect_left(positions, end)
+def _read_row(file: Any, group: int, columns: Sequence[str], at: int) -> pa.RecordBatch:
+    """One row of a row group, read a column at a time: with all columns at once its pages and pictures are decoded
+    beside each other, which takes twice the memory."""
+    import pyarrow as pa
+
+    arrays: dict[str, pa.Array] = {}
+    for name in columns:
+        start = 0
+        for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=[group], columns=[name], use_threads=False):
+            if at < start + batch.num_rows:
+                arrays |= zip(batch.schema.names, batch.slice(at - start, 1).columns, strict=True)
+                break
+            start += batch.num_rows
+        pa.default_memory_pool().release_unused()
+    return pa.RecordBatch.from_arrays([*arrays.values()], [*arrays])
+
+
+def _n_held(positions: Sequence[int], start: int, end: int) -> int:
+    """Counts the ascending positions from `start` up to, but not at, `end`."""
+    return bisect_left(positions, end) - bisect_left(positions, start)
 
 
 @dataclass(frozen=True, slots=True)

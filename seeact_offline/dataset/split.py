@@ -11,11 +11,13 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
+from .. import __version__
 from ..files import hub
+from ..files.digest import cached_digest
 from ..files.extensions import Doors
 from ..records import DatasetError, RowError, Step, StepKey
 from .readers import Files, JsonlFiles, MappedTable, ParquetFiles, Source, StreamedTable, check_names
@@ -146,8 +148,15 @@ class Split:
         """16 hex digits that change when ids, tasks, operations, actions, their order or the files' sizes change.
 
         Covers the whole split, whatever `limit` and `wanted` leave of it. Reads no HTML, no candidates and no picture
-        (JSONL has to be parsed whole).
+        (JSONL has to be parsed whole); later calls compare sizes and times.
         """
+        stamps = [source.stamp() for source in self.sources]
+        if not all(stamps):
+            return self._compute_fingerprint()
+        name = f"fingerprint of {', '.join(source.name for source in self.sources)}"
+        return cached_digest(name, [__version__, *chain.from_iterable(stamps)], self._compute_fingerprint)
+
+    def _compute_fingerprint(self) -> str:
         digest = hashlib.sha256()
         for source in self.sources:
             digest.update(json.dumps(list(source.sizes())).encode())
@@ -270,9 +279,16 @@ def open_split(
     """
     if limit is not None and limit < 1:
         raise DatasetError("limit", "a number of tasks of at least 1", str(limit))
+    found = find_split(dataset, split)
+    _check_columns(found.sources, raw_html)
+    return replace(found, limit=limit, wanted=tasks, raw_html=raw_html)
+
+
+def find_split(dataset: Any, split: str) -> Split:
+    """Finds the whole split of a data set, as `open_split` does, and reads no file: its columns are not checked."""
     name = canonical_split(split)
     dataset = pinned(dataset)
-    return Split(dataset, name, tuple(open_sources(dataset, name, raw_html=raw_html)), limit, tasks, raw_html)
+    return Split(dataset, name, tuple(_find_sources(dataset, name)))
 
 
 def canonical_split(name: str) -> str:
@@ -349,13 +365,21 @@ def draw_tasks(websites: Mapping[str, str], n: int, seed: int) -> list[str]:
 
 def open_sources(dataset: Any, split: str, *, raw_html: bool = False) -> list[Source]:
     """The sources of a canonical split, several for `all`. A file or a single table is taken as the split asked for."""
+    sources = _find_sources(dataset, split)
+    _check_columns(sources, raw_html)
+    return sources
+
+
+def _find_sources(dataset: Any, split: str) -> list[Source]:
     splits = TEST_SPLITS if split == ALL else (split,)
     is_named = isinstance(dataset, (str, os.PathLike))
-    sources = _open_named(dataset, splits) if is_named else _open_object(dataset, splits)
+    return _open_named(dataset, splits) if is_named else _open_object(dataset, splits)
+
+
+def _check_columns(sources: Iterable[Source], raw_html: bool) -> None:
     needed = [*REQUIRED_COLUMNS, *([RAW_HTML] if raw_html else [])]
     for source in sources:
         check_names(source.columns(), needed, source.name)
-    return sources
 
 
 def _open_named(dataset: Any, splits: Sequence[str]) -> list[Source]:

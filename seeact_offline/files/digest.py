@@ -42,9 +42,13 @@ def file_digest(path: Path) -> str:
 
 def cached_file_digest(path: Path) -> str:
     """Returns `file_digest`, computed once while the file keeps its size, times and inode. Raises OSError."""
+    return cached_digest(str(path.resolve()), file_stamp(path), lambda: file_digest(path))
+
+
+def file_stamp(path: Path) -> tuple[int, ...]:
+    """Returns values of which one changes whenever the file does. Raises OSError."""
     found = path.stat()
-    stamp = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_dev, found.st_ino)
-    return cached_digest(str(path.resolve()), stamp, lambda: file_digest(path))
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_dev, found.st_ino
 
 
 def cached_digest(name: str, stamp: Sequence[object], compute: Callable[[], str]) -> str:

@@ -19,6 +19,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from seeact_offline.files.formats import decoded
+from seeact_offline.files.known_files import EPISODES
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.table import Table
 from seeact_offline.files.whole import Journal
@@ -26,7 +27,6 @@ from seeact_offline.runs.folder import read_lines
 from seeact_offline.scoring.inference import interval, wilson
 from seeact_offline.trajectories.judgements import LaterVerdict
 
-EPISODES = "episodes.jsonl"
 FULL = "raw reward 1"
 STATE = "state"
 """The name of the verdict that the page's state gives."""

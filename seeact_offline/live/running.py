@@ -25,6 +25,7 @@ import msgspec
 from seeact_offline.agents.gui_agent import AgentGrounding
 from seeact_offline.dataset.rows import StoredScreenshot
 from seeact_offline.files.digest import file_digest
+from seeact_offline.files.known_files import EPISODES, LINES
 from seeact_offline.files.redaction import redact
 from seeact_offline.files.whole import Journal, replace_text
 from seeact_offline.grounding import Grounding
@@ -41,7 +42,6 @@ from seeact_offline.live.acting_places import (
     miniwob_episodes,
 )
 from seeact_offline.live.episode_results import (
-    EPISODES,
     ERROR,
     RULES,
     SEEACT,
@@ -83,7 +83,6 @@ from seeact_offline.sample import FONTS
 from seeact_offline.trajectories import Trajectory, TrajectoryStep, Verdict
 from seeact_offline.trajectories.judgements import later_verdicts, verdicts_of_judge
 from seeact_offline.trajectories.trajectory_files import (
-    LINES,
     NOBODY,
     keep_verdict,
     read_trajectories,

@@ -89,7 +89,7 @@ def summarise(labelled: LabelledPredictions, protocol: Protocol, top_k: int | No
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
-class TargetEntry(msgspec.Struct, frozen=True):
+class TargetEntry(msgspec.Struct, frozen=True, gc=False):
     """The right answer in a line of `steps.jsonl`."""
 
     op: str = ""
@@ -97,7 +97,7 @@ class TargetEntry(msgspec.Struct, frozen=True):
     element_ids: tuple[str, ...] = ()
 
 
-class AnswerEntry(msgspec.Struct, frozen=True):
+class AnswerEntry(msgspec.Struct, frozen=True, gc=False):
     """The run's answer in a line of `steps.jsonl`."""
 
     element_id: str | None = None
@@ -105,7 +105,7 @@ class AnswerEntry(msgspec.Struct, frozen=True):
     value: str = ""
 
 
-class StepRow(KeyedRow, frozen=True):
+class StepRow(KeyedRow, frozen=True, gc=False):
     """A line of `steps.jsonl`, as `rows` writes it. The fields that reading needs not are left out."""
 
     outcome: str
@@ -125,6 +125,8 @@ class StepRow(KeyedRow, frozen=True):
     person_cause: str | None = None
     reachable: bool | None = None
     predicted: AnswerEntry = AnswerEntry()
+    cost_usd: float | None = None
+    """None when a price is not known."""
 
     @property
     def truth(self) -> Truth:
@@ -151,6 +153,7 @@ def rows(
             "best_rank": score.best_rank,
             "failure": score.failure,
             "detail": prediction.detail,
+            "cost_usd": prediction.usage.cost_usd,
             **({} if score.point is None else {"point_in_box": score.point, "point": prediction.point}),
             **({} if score.reachable is None else {"reachable": score.reachable}),
             "predicted": {name: getattr(prediction, name) for name in _OF_ANSWER},

@@ -15,6 +15,7 @@ import msgspec
 
 from seeact_offline.files.digest import file_digest
 from seeact_offline.files.formats import FormatError, decoded
+from seeact_offline.files.known_files import EPISODES, FOLDER_LISTS
 from seeact_offline.files.named import read_regular
 from seeact_offline.records import InputError
 from seeact_offline.runs.folder import read_manifest, read_results, read_steps
@@ -24,8 +25,6 @@ from seeact_offline.scoring.run_figures import RunScores
 
 SAMPLE = "sample"
 NEWEST, OLDEST = "newest", "oldest"
-FOLDER_LISTS = ("grid.json", "table.json")
-"""Files that list the run folders beside them in order: of a grid, and of a markup ablation."""
 BESIDE: Mapping[str, str] = {
     "ceiling": "Ceiling",
     **{rule: f"{METRICS['element_accuracy']}, {rule}" for rule in ELEMENT_RULES},
@@ -37,8 +36,6 @@ NO_SUCCESS_RATES = (
     " come from live or hosted sites."
 )
 T = TypeVar("T", bound=msgspec.Struct)
-EPISODES = "episodes.jsonl"
-"""The file by which a folder of `browse` is known."""
 RECORD, EVALUATION = "training/record.json", "evaluation"
 """The file by which the folder of a trained model is known, and the folder in it of its runs."""
 _EXPECTED = "a run folder with a results.json, or a folder of such"

@@ -24,10 +24,11 @@ import msgspec
 
 from seeact_offline.dataset.rows import StoredScreenshot
 from seeact_offline.files.formats import FormatError, decoded
+from seeact_offline.files.known_files import LINES
 from seeact_offline.files.named import LARGE, read_regular, read_text
 from seeact_offline.records import Fault, InputError
 from seeact_offline.trajectories.trajectory import Trajectory, TrajectoryStep, Verdict
-from seeact_offline.trajectories.trajectory_files import LINES, read_trajectories
+from seeact_offline.trajectories.trajectory_files import read_trajectories
 
 T = TypeVar("T")
 DEEPEST = 6

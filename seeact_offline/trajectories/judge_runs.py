@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from seeact_offline.dataset.split import draw_tasks
 from seeact_offline.files.formats import decoded
+from seeact_offline.files.known_files import VERDICTS
 from seeact_offline.files.whole import Journal, replace_text
 from seeact_offline.models import model_name
 from seeact_offline.prompting import load_template
@@ -28,7 +29,7 @@ from seeact_offline.runs.opening import safe_name, selected_split
 from seeact_offline.runs.paid_folder import PaidFolder, paid_folder
 from seeact_offline.runs.watch import Watch
 from seeact_offline.trajectories.foreign_folders import open_trajectories
-from seeact_offline.trajectories.judgements import LABELS, VERDICTS, Judgement, labels_of
+from seeact_offline.trajectories.judgements import LABELS, Judgement, labels_of
 from seeact_offline.trajectories.judges import JUDGES, Case, Judge, Ruling
 from seeact_offline.trajectories.recorded_tasks import constructed_trajectories, recorded_trajectories, run_trajectories
 from seeact_offline.trajectories.trajectory import Trajectory

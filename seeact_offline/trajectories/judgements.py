@@ -16,6 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from seeact_offline.files.formats import FormatError, decoded, read_json, typed
+from seeact_offline.files.known_files import VERDICTS
 from seeact_offline.files.named import LARGE, read_text
 from seeact_offline.records import InputError
 from seeact_offline.trajectories.foreign_folders import open_trajectories
@@ -23,8 +24,8 @@ from seeact_offline.trajectories.stored_verdicts import PERSON, StoredVerdict, p
 from seeact_offline.trajectories.trajectory import Trajectory, Verdict
 from seeact_offline.trajectories.trajectory_files import PEOPLE
 
-VERDICTS, LABELS = "verdicts.jsonl", "labels.jsonl"
-"""Names of the files in a folder of `judge`."""
+LABELS = "labels.jsonl"
+"""The labels in a folder of `judge`, beside VERDICTS."""
 NO_VERDICT = "no_verdict"
 """The outcome of a reply without a verdict."""
 NO_ANSWER = "no_answer"

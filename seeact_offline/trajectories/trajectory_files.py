@@ -16,13 +16,13 @@ from filelock import FileLock, Timeout
 
 from seeact_offline.dataset.rows import StoredScreenshot
 from seeact_offline.files.formats import FormatError, decoded
+from seeact_offline.files.known_files import LINES
 from seeact_offline.files.named import open_regular, read_rows
 from seeact_offline.files.redaction import redact
 from seeact_offline.files.whole import write_whole
 from seeact_offline.records import Box, Fault, InputError, RowError, Screenshot
 from seeact_offline.trajectories.trajectory import Trajectory, TrajectoryStep, Verdict
 
-LINES = "trajectories.jsonl"
 PICTURES = "pictures"
 SIGNATURES = ((b"\x89PNG", "png"), (b"\xff\xd8", "jpg"), (b"RIFF", "webp"))
 """First bytes of a picture -> the ending of its file."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seeact_offline.records import InputError, StepKey
-from seeact_offline.results.comparing import compare
-from seeact_offline.scoring.comparison import Comparison
 from seeact_offline.scoring.report import replies_in_words
 from seeact_offline.scoring.waterfall import BY_EYE, CAUSES, LEFT_OUT, SUCCESS
 from seeact_offline.viewer.run_data import RunEntry, RunSnapshot
 from seeact_offline.viewer.site_files import step_name
+
+if TYPE_CHECKING:
+    from seeact_offline.scoring.comparison import Comparison
 
 OUTCOMES = {
     SUCCESS: "the step succeeded",
@@ -24,21 +25,22 @@ FACTS = ("grounding", "model", "split", "protocol", "ranker")
 """Settings of a run that the list names."""
 
 
-def keys_of(runs: Sequence[RunSnapshot]) -> list[StepKey]:
-    """The steps of all runs: those of the first in its order, then those that only others have."""
-    return list(dict.fromkeys(key for run in runs for key in (*run.rows, *run.predictions)))
+def keys_of(runs: Sequence[RunSnapshot]) -> dict[str, StepKey]:
+    """The steps of all runs by name: those of the first in its order, then those that only others have."""
+    return {step_name(key): key for key in dict.fromkeys(key for run in runs for key in (*run.rows, *run.costs))}
 
 
 def index_json(
     entries: Sequence[RunEntry],
+    steps: Mapping[str, StepKey],
     texts: Mapping[str, str],
     comparison: Mapping[str, Any] | None,
     persons: Sequence[Mapping[StepKey, str]],
 ) -> dict[str, Any]:
-    """`texts`: the task of each `annotation_id`. `comparison`: as `compared` gives it. `persons`: causes of loss that a
-    person gives in each run, besides those of its rows."""
+    """`steps`: by name. `texts`: the task of each `annotation_id`. `comparison`: as `compared` gives it. `persons`:
+    causes of loss that a person gives in each run, besides those of its rows."""
     runs = [entry.run for entry in entries]
-    keys = keys_of(runs)
+    keys = list(steps.values())
     rows = [next((run.rows[key] for run in runs if key in run.rows), None) for key in keys]
     failures = {row.failure for run in runs for row in run.rows.values() if row.failure}
     return {
@@ -47,7 +49,7 @@ def index_json(
         "mode": "runs",
         "runs": [_run(entry) for entry in entries],
         "n": len(keys),
-        "keys": [step_name(key) for key in keys],
+        "keys": list(steps),
         "action_uids": [key.action_uid for key in keys],
         "tasks": tasks_json(keys, texts),
         "coded": {
@@ -132,6 +134,8 @@ def compared(runs: Sequence[RunSnapshot]) -> dict[str, Any] | None:
         return None
     if any(runs[place].results is None for place in places):
         return {"pairs": [], "problem": "Runs are compared once all of them are finished."}
+    from seeact_offline.results.comparing import compare
+
     try:
         comparison = compare(*(runs[place].path for place in places), intersect=True)
     except InputError as error:

@@ -4,23 +4,24 @@ for."""
 from __future__ import annotations
 
 import os
+import re
+import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
+import numpy as np
 
 from seeact_offline.dataset import Shard, Split, open_split
 from seeact_offline.dataset.rows import LIGHT_COLUMNS, RowPosition, read_step
+from seeact_offline.dataset.split import find_split, is_on_hub
 from seeact_offline.files.formats import decoded, read_json, typed
-from seeact_offline.files.named import SMALL, read_regular
+from seeact_offline.files.named import SMALL, open_regular, read_regular
 from seeact_offline.files.whole import Journal
-from seeact_offline.grounding import Grounding
-from seeact_offline.grounding.strategies import UNGROUNDED
-from seeact_offline.ranking.stage import kept_before
 from seeact_offline.records import (
     CallRecord,
     DatasetError,
@@ -32,8 +33,6 @@ from seeact_offline.records import (
     StepKey,
     Truth,
 )
-from seeact_offline.results.reading_again import open_grounding
-from seeact_offline.runs.costs import run_cost
 from seeact_offline.runs.folder import RunFolder, read_call, read_prediction, read_steps, read_target, worded
 from seeact_offline.sample import DATA as SAMPLE
 from seeact_offline.scoring.labelled_predictions import LabelledPredictions
@@ -43,15 +42,19 @@ from seeact_offline.scoring.step_scores import StepRow, rows, score_steps
 from seeact_offline.scoring.waterfall import LEFT_OUT
 
 if TYPE_CHECKING:
+    from seeact_offline.grounding import Grounding
     from seeact_offline.ranking import FileScores
 
 FILES = (
     "manifest.json", "predictions.jsonl", "targets.jsonl", "calls.jsonl", "spending.jsonl", "steps.jsonl",
     "results.json",
 )  # fmt: skip
+COUNTED_AT_ONCE = 1 << 17
 SCORED_AT_ONCE = 500
 """Steps of an unfinished run that are in memory with all their replies."""
+T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
+_HEAD = re.compile(r'\{"annotation_id": "([^"\\]*)", "action_uid": "([^"\\]*)"')
 
 
 class _Settings(msgspec.Struct):
@@ -125,10 +128,10 @@ class RunSnapshot:
     """The scored steps, in the order of the file."""
     costs: Mapping[StepKey, float | None]
     """USD of each step that has a prediction."""
-    predictions: Mapping[StepKey, int]
-    """Byte at which a step's prediction begins; `targets` and `calls` likewise."""
-    targets: Mapping[StepKey, int]
-    calls: Mapping[StepKey, Sequence[int]]
+    predictions: Mapping[StepKey, int] | None = None
+    """Byte at which a step's prediction begins; None: found once a step is opened."""
+    targets: Mapping[StepKey, int] | None = None
+    """The same of its right answer."""
     written: tuple[int, int] = (0, 0)
     """Inode and bytes of `predictions.jsonl` before it was read."""
     progress: Progress | None = None
@@ -148,20 +151,38 @@ class RunSnapshot:
         return date if isinstance(date, str) else "~"
 
     def prediction(self, key: StepKey) -> Prediction | None:
-        """Raises FormatError, OSError where the file has changed meanwhile."""
-        offset = self.predictions.get(key)
+        """Raises FormatError, InputError, OSError where the file is damaged or has changed meanwhile."""
+        offset = self._predictions.get(key)
         return None if offset is None else read_prediction(Journal(self.path / "predictions.jsonl").at(offset))
 
     def truth(self, key: StepKey) -> Truth | None:
         """None where the run does not keep it. Raises as `prediction` does."""
-        offset = self.targets.get(key)
+        offset = self._targets.get(key)
         return None if offset is None else read_target(Journal(self.path / "targets.jsonl").at(offset))
 
     def calls_of(self, key: StepKey) -> dict[tuple[int, int], CallRecord]:
         """(group, turn) -> its call. Raises as `prediction` does."""
         journal = Journal(self.path / "calls.jsonl")
-        calls = [read_call(journal.at(offset))[1] for offset in self.calls.get(key, ())]
+        calls = [read_call(journal.at(offset))[1] for offset in self._calls.get(key, ())]
         return {(call.group, call.turn): call.record for call in calls}
+
+    @cached_property
+    def _predictions(self) -> Mapping[StepKey, int]:
+        return dict(self._offsets("predictions.jsonl")) if self.predictions is None else self.predictions
+
+    @cached_property
+    def _targets(self) -> Mapping[StepKey, int]:
+        return dict(self._offsets("targets.jsonl")) if self.targets is None else self.targets
+
+    @cached_property
+    def _calls(self) -> Mapping[StepKey, Sequence[int]]:
+        calls: dict[StepKey, list[int]] = {}
+        for key, offset in self._offsets("calls.jsonl"):
+            calls.setdefault(key, []).append(offset)
+        return calls
+
+    def _offsets(self, name: str) -> Iterable[tuple[StepKey, int]]:
+        return _offsets(self.path / name) if self.is_readable else ()
 
 
 def stamp(run: Path) -> tuple[tuple[int, int, int] | None, ...]:
@@ -186,7 +207,7 @@ def read_runs(paths: Sequence[Path]) -> list[RunSnapshot]:
         except InputError as error:
             errors.append(error)
             problem = f"This run cannot be read: {error}."
-            runs.append(RunSnapshot(path, {}, None, {}, {}, {}, {}, {}, problems=(problem,), is_readable=False))
+            runs.append(RunSnapshot(path, {}, None, {}, {}, problems=(problem,), is_readable=False))
     if errors and len(errors) == len(runs):
         raise errors[0]
     return runs
@@ -214,29 +235,41 @@ def _read(path: Path, before: RunSnapshot | None) -> RunSnapshot:
         else:
             raise InputError("runs", sentence=f"{path} has no manifest.json; name the folder of a run")
         typed(content, _Manifest)
-    inode, _, size = _file_stamp(path / "predictions.jsonl") or (0, 0, 0)
-    heads = list(_lines(path / "predictions.jsonl", _PredictionHead))
-    calls: dict[StepKey, list[int]] = {}
-    for offset, line in _lines(path / "calls.jsonl", KeyedRow):
-        calls.setdefault(line.key, []).append(offset)
-    run = RunSnapshot(
-        path=path,
-        manifest=dict(content),
-        results=results,
-        rows={},
-        costs={head.key: head.usage.cost_usd for _, head in heads},
-        predictions={head.key: offset for offset, head in heads},
-        targets={line.key: offset for offset, line in _lines(path / "targets.jsonl", KeyedRow)},
-        calls=calls,
-        written=(inode, size),
-    )
+    for name in ("targets.jsonl", "calls.jsonl"):
+        # a file of something else is found out at once; the other lines are read once a step is opened
+        next(_lines(path / name, KeyedRow), None)
     is_scored = results is not None and os.path.lexists(path / "steps.jsonl")
     scored = read_steps(path) if is_scored else {}
-    if results is None or not run.predictions.keys() <= scored.keys():
+    run = RunSnapshot(path, dict(content), results, scored, {})
+    if results is not None:
+        problems = () if results.complete else ("Not complete: some steps were never asked, or none was answered.",)
+        run = replace(run, problems=problems)
+        # with as many lines as steps, the scores say all that the list needs
+        if len(scored) == _n_lines(path / "predictions.jsonl"):
+            return replace(run, costs={key: row.cost_usd for key, row in scored.items()})
+    inode, _, size = _file_stamp(path / "predictions.jsonl") or (0, 0, 0)
+    heads = list(_lines(path / "predictions.jsonl", _PredictionHead))
+    run = replace(
+        run,
+        costs={head.key: head.usage.cost_usd for _, head in heads},
+        predictions={head.key: offset for offset, head in heads},
+        written=(inode, size),
+    )
+    if results is None or not run.costs.keys() <= scored.keys():
+        run = replace(run, targets=dict(_offsets(path / "targets.jsonl")))
         with worded(str(path / "predictions.jsonl"), "runs"):
             return _unfinished(run, {head.key: head for _, head in heads}, _scored_before(run, before))
-    problems = () if results.complete else ("Not complete: some steps were never asked, or none was answered.",)
-    return replace(run, rows=scored, problems=problems)
+    return run
+
+
+def _n_lines(path: Path) -> int:
+    """The number of whole lines; -1 where there is no file. Raises InputError."""
+    if not os.path.lexists(path):
+        return -1
+    with worded(str(path), "runs"), open_regular(path) as file:
+        pieces = iter(partial(file.read, COUNTED_AT_ONCE), b"")
+        # twice as fast as `piece.count`
+        return sum(int(np.count_nonzero(np.frombuffer(piece, np.uint8) == ord("\n"))) for piece in pieces)
 
 
 def _small(path: Path) -> bytes | None:
@@ -245,6 +278,22 @@ def _small(path: Path) -> bytes | None:
         return read_regular(path, SMALL)
     except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def _offsets(path: Path) -> Iterator[tuple[StepKey, int]]:
+    """The step of each line, and the byte at which it begins; none where there is no file. Raises InputError,
+    OSError."""
+    head, key = None, StepKey("", "")
+    for line in Journal(path).lines():
+        # lines as they are written need not be parsed, and those of a step follow each other
+        if head is None or not line.text.startswith(head[0]):
+            head = _HEAD.match(line.text)
+            if head is not None:
+                key = StepKey(*head.groups())
+            else:
+                with worded(f"line {line.number} of {path}", "runs"):
+                    key = decoded(line.text, KeyedRow).key
+        yield key, line.offset
 
 
 def _lines(path: Path, kind: type[S]) -> Iterator[tuple[int, S]]:
@@ -267,10 +316,10 @@ def _scored_before(run: RunSnapshot, before: RunSnapshot | None) -> Mapping[Step
         return {}
     return {
         key: before.rows[key]
-        for key, offset in run.predictions.items()
+        for key, offset in run._predictions.items()
         if key in before.rows
-        and before.predictions.get(key) == offset
-        and before.targets.get(key) == run.targets.get(key)
+        and before._predictions.get(key) == offset
+        and before._targets.get(key) == run._targets.get(key)
     }
 
 
@@ -283,11 +332,15 @@ def _unfinished(
     if name not in PROTOCOLS:
         # to look at a run must not load code that its manifest names
         raise InputError("runs", f"a run under one of {', '.join(PROTOCOLS)}", name)
+    from seeact_offline.grounding.strategies import UNGROUNDED
+
     protocol = find_protocol(name, grounded=run.settings.get("grounding") != UNGROUNDED)
-    keys = [key for key in run.predictions if key in truths]
+    keys = [key for key in run.costs if key in truths]
     new = {row.key: row for row in _score(run, [key for key in keys if key not in rows], truths, protocol)}
     scored = {key: row for key in keys if (row := rows.get(key) or new.get(key)) is not None}
     costs = run.costs.values()
+    from seeact_offline.runs.costs import run_cost
+
     try:
         cost = run_cost(RunFolder(run.path), None if None in costs else sum(cost or 0.0 for cost in costs))
     except InputError as error:
@@ -335,23 +388,18 @@ def _averages(
 # --- data of runs: any one step is opened without reading its split ---
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunData:
     """One split, without its pages and pictures."""
 
     split: Split
     places: Mapping[StepKey, tuple[Shard, RowPosition]]
     """Place of each step's row."""
-    tasks: Mapping[str, str]
-    """`annotation_id` -> the task in words."""
 
-    @property
-    def is_sample(self) -> bool:
-        """True for the rows of the bundled sample, also in another folder."""
-        try:
-            return self.split.fingerprint == open_split(SAMPLE, self.split.name).fingerprint
-        except InputError:
-            return False
+    @cached_property
+    def tasks(self) -> Mapping[str, str]:
+        """`annotation_id` -> the task in words."""
+        return {step.annotation_id: step.task for step in _first_steps(self.split.shards(pictures=True))}
 
     def step(self, key: StepKey) -> Step | None:
         """None for a step that the split does not have. Raises DatasetError."""
@@ -379,8 +427,7 @@ def open_data(settings: Mapping[str, Any], dataset: Any = None) -> RunData:
     if split.fingerprint != settings.get("dataset_fingerprint"):
         raise DatasetError("dataset", "the data that the run was made on", f"other rows in {named}")
     shards = split.shards(pictures=True)
-    places = {place.step_key: (shard, place) for shard in shards for place in shard.places}
-    return RunData(split, places, {step.annotation_id: step.task for step in _first_steps(shards)})
+    return RunData(split, {place.step_key: (shard, place) for shard in shards for place in shard.places})
 
 
 def _first_steps(shards: Sequence[Shard]) -> Iterator[Step]:
@@ -402,6 +449,38 @@ def _step_at(shard: Shard, place: RowPosition) -> Step:
     return next(replace(shard, places=(place,)).steps())
 
 
+class DataSource:
+    """The data set of a run, which is opened when it is first asked for."""
+
+    def __init__(self, settings: Mapping[str, Any], named: Any) -> None:
+        """`named`: path or id of the data."""
+        self._settings, self._named = settings, named
+        self._data: RunData | None = None
+        self._lock = threading.Lock()
+        self.problem: str | None = None
+        """The reason why it cannot be opened, once that is known."""
+        if not is_on_hub(named):
+            # without its columns, which take a library that is slow to load
+            self._try(lambda: find_split(named, str(settings.get("split"))))
+
+    @property
+    def data(self) -> RunData | None:
+        """None where they cannot be opened, for which `problem` is the reason."""
+        with self._lock:
+            if self._data is None and self.problem is None:
+                self._data = self._try(lambda: open_data(self._settings, self._named))
+            return self._data
+
+    def _try(self, work: Callable[[], T]) -> T | None:
+        try:
+            return work()
+        except InputError as error:
+            self.problem = str(error)
+        except OSError as error:
+            self.problem = error.strerror or "it cannot be opened"
+        return None
+
+
 # --- runs ---
 
 
@@ -411,13 +490,39 @@ class RunEntry:
 
     name: str
     run: RunSnapshot
-    data: RunData | None = None
-    data_problem: str | None = None
-    """The reason why there are no data, in a sentence."""
+    source: DataSource | None = None
+    """None for a run that cannot be read."""
+
+    @property
+    def data(self) -> RunData | None:
+        """Opens the data set."""
+        return None if self.source is None else self.source.data
+
+    @property
+    def data_problem(self) -> str | None:
+        """The reason why there are no data, in a sentence, as far as is known: until `data` is asked for, a data set
+        that is there counts as good."""
+        if self.source is None or self.source.problem is None:
+            return None
+        return (
+            f"Pages, pictures, prompts and earlier actions of {self.name} cannot be shown: {self.source.problem}; "
+            "name the data with `view --dataset DIR`."
+        )
+
+    @cached_property
+    def is_sample(self) -> bool:
+        """True for the rows of the bundled sample, also in another folder."""
+        try:
+            sample = find_split(SAMPLE, str(self.run.settings.get("split")))
+            return sample.fingerprint == self.run.settings.get("dataset_fingerprint") and self.data is not None
+        except InputError:
+            return False
 
     @cached_property
     def grounding(self) -> Grounding | str:
         """The strategy that asked; or why its questions cannot be rebuilt."""
+        from seeact_offline.results.reading_again import open_grounding
+
         try:
             return open_grounding(self.run.manifest, self.run.path / "captions.jsonl")
         except Exception as error:
@@ -427,6 +532,8 @@ class RunEntry:
     @cached_property
     def scores(self) -> FileScores | None:
         """The ranker's score of each candidate, where this machine still has them."""
+        from seeact_offline.ranking.stage import kept_before
+
         digest = (self.run.manifest.get("identity") or {}).get("scores_digest")
         return None if self.data is None or not isinstance(digest, str) else kept_before(self.data.split, digest)
 
@@ -452,28 +559,16 @@ class DataSets:
     def __init__(self, dataset: Any) -> None:
         """`dataset`: path or id of the data of all runs; None: those in their manifests."""
         self._dataset = dataset
-        self._opened: dict[tuple[str, ...], RunData | str] = {}
+        self._sources: dict[tuple[str, ...], DataSource] = {}
 
     def entry(self, run: RunSnapshot, name: str) -> RunEntry:
-        """The run with its data, or the reason why it has none."""
+        """The run with its data."""
         if not run.is_readable:
             return RunEntry(name, run)
         named = run.settings.get("dataset") if self._dataset is None else self._dataset
         path = at_hand(run.path, named) if self._dataset is None and isinstance(named, str) else None
         named = named if path is None else str(path)
         about = (str(named), *(str(run.settings.get(setting)) for setting in ("split", "dataset_fingerprint")))
-        if about not in self._opened:
-            try:
-                self._opened[about] = open_data(run.settings, named)
-            except InputError as error:
-                self._opened[about] = str(error)
-            except OSError as error:
-                self._opened[about] = error.strerror or "it cannot be opened"
-        data = self._opened[about]
-        if isinstance(data, str):
-            problem = (
-                f"Pages, pictures, prompts and earlier actions of {name} cannot be shown: {data}; "
-                "name the data with `view --dataset DIR`."
-            )
-            return RunEntry(name, run, None, problem)
-        return RunEntry(name, run, data)
+        if about not in self._sources:
+            self._sources[about] = DataSource(run.settings, named)
+        return RunEntry(name, run, self._sources[about])

@@ -117,6 +117,7 @@ def serving(site: FileSource, *, host: str = LOOPBACK, port: int = 0) -> Iterato
         config = uvicorn.Config(
             _app(site, address),
             http=_http_protocol(),
+            ws="none",
             timeout_keep_alive=ceil(IDLE),
             log_config=None,
             access_log=False,

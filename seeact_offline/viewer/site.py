@@ -6,26 +6,33 @@ Posts: `cause/KEY`, `also/KEY`.
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seeact_offline.files.formats import FormatError
 from seeact_offline.records import InputError, Prediction, StepKey
-from seeact_offline.results.verifying import verify_files
-from seeact_offline.scoring.human_causes import answer_digest
+from seeact_offline.runs.collecting import rare_collections
 from seeact_offline.scoring.waterfall import HUMAN_CAUSES
 from seeact_offline.viewer.index import compared, index_json, keys_of
-from seeact_offline.viewer.notes import AlsoRightNotes, CauseNotes, Response
 from seeact_offline.viewer.run_data import DataSets, RunEntry, RunSnapshot, read_run, read_runs, stamp
-from seeact_offline.viewer.site_files import File, StepFiles, StepSite, json_file, step_name
-from seeact_offline.viewer.step_json import open_step
+from seeact_offline.viewer.site_files import File, StepFiles, StepSite, json_file
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    from seeact_offline.dataset import Split
+    from seeact_offline.viewer.notes import AlsoRightNotes, CauseNotes, Response
 
 CHECKS = "checks.json"
 """Asked for once the page stands: a large run takes seconds to check."""
+MANY_STEPS = 2000
+"""Steps from which on a check has a process of its own: it takes some 30 MB a thousand."""
 RELOAD_AFTER = 2.0
 """Seconds between two readings of files that change."""
 
@@ -71,18 +78,37 @@ class Site(StepSite):
         self._checks: dict[str, tuple[object, dict[str, Any] | None]] = {}
         paths = [Path(run) for run in runs]
         stamps = {path: stamp(path) for path in paths}
-        named = [*zip(read_runs(paths), _names(paths), strict=True)]
-        wanted = None if baseline is None else Path(baseline).resolve()
-        first = min(named, key=lambda pair: (pair[0].path.resolve() != wanted, pair[0].date))
-        named.sort(key=lambda pair: pair is not first)
-        self._paths = [run.path for run, _ in named]
-        self._data = DataSets(dataset)
-        entries = tuple(self._data.entry(run, name) for run, name in named)
-        self.data_problems = [entry.data_problem for entry in entries if entry.data_problem is not None]
-        """Sentences on runs whose data cannot be opened."""
-        self.is_sample = all(entry.data is not None and entry.data.is_sample for entry in entries)
-        self._state = self._build(tuple(stamps[path] for path in self._paths), entries)
+        with rare_collections():
+            named = [*zip(read_runs(paths), _names(paths), strict=True)]
+            wanted = None if baseline is None else Path(baseline).resolve()
+            first = min(named, key=lambda pair: (pair[0].path.resolve() != wanted, pair[0].date))
+            named.sort(key=lambda pair: pair is not first)
+            self._paths = [run.path for run, _ in named]
+            self._data = DataSets(dataset)
+            entries = tuple(self._data.entry(run, name) for run, name in named)
+            self.is_sample = all(entry.is_sample for entry in entries)
+            self._state = self._build(tuple(stamps[path] for path in self._paths), entries)
         self._read_at = time.monotonic()
+        self._is_listed = threading.Event()
+
+    @property
+    def data_problems(self) -> list[str]:
+        """Sentences on runs whose data cannot be opened, as far as is known."""
+        return [entry.data_problem for entry in self._state.entries if entry.data_problem is not None]
+
+    def prepare(self) -> list[str]:
+        """Opens the first step once the list was asked for, so that others open at once. Returns the problems that
+        this finds with the data."""
+        known = self.data_problems
+        self._is_listed.wait()
+        # a step that cannot be opened says so to the request for it
+        with suppress(Exception):
+            self.step(next(iter(self._state.keys.values())))
+        problems = [problem for problem in self.data_problems if problem not in known]
+        if problems:
+            with self._lock:
+                self._state = self._build(self._state.stamps, self._state.entries, self._state.comparison)
+        return problems
 
     def keys(self) -> Mapping[str, StepKey]:
         return self._fresh_state().keys
@@ -90,7 +116,7 @@ class Site(StepSite):
     def tables(self) -> Mapping[str, Callable[[], Any]]:
         state = self._fresh_state()
         return {
-            "index.json": lambda: state.index,
+            "index.json": lambda: self._list(state),
             CHECKS: lambda: self._checked(state),
             # what the list searches
             "replies.json": lambda: {
@@ -98,7 +124,13 @@ class Site(StepSite):
             },
         }
 
+    def _list(self, state: _State) -> File:
+        self._is_listed.set()
+        return state.index
+
     def open_step(self, key: StepKey) -> StepFiles:
+        from seeact_offline.viewer.step_json import open_step
+
         return open_step(key, self._state.entries, self._state.texts)
 
     def step_json(self, key: StepKey) -> dict[str, Any]:
@@ -141,6 +173,8 @@ class Site(StepSite):
         row, note, digest, is_right = run.rows.get(key), None, None, None
         is_noted = self._causes is not None or self._also_right is not None
         if is_noted and (prediction := _prediction(run, key)) is not None:
+            from seeact_offline.scoring.human_causes import answer_digest
+
             digest = answer_digest(prediction)
             note = None if self._causes is None else self._causes.on(prediction)
             if self._also_right is not None and prediction.element_id is not None:
@@ -193,15 +227,16 @@ class Site(StepSite):
         """`comparison`: of the same runs, where it is known."""
         runs = [entry.run for entry in entries]
         texts = {row.annotation_id: row.task for run in runs for row in run.rows.values() if row.task}
-        for entry in entries:
-            texts |= {} if entry.data is None else entry.data.tasks
+        keys = keys_of(runs)
+        if any(key.annotation_id not in texts for key in keys.values()):
+            for entry in entries:
+                texts |= {} if entry.data is None else entry.data.tasks
         comparison = comparison or compared(runs)
         noted = frozenset[StepKey]() if self._causes is None else self._causes.keys
-        notes = [{key: self._note(run, key)["relabelled"] for key in noted & run.predictions.keys()} for run in runs]
+        notes = [{key: self._note(run, key)["relabelled"] for key in noted & run.costs.keys()} for run in runs]
         persons = [{key: note["cause"] for key, note in some.items() if note is not None} for some in notes]
-        index = index_json(entries, texts, comparison, persons)
+        index = index_json(entries, keys, texts, comparison, persons)
         index |= {"is_sample": self.is_sample, "causes": None if self._causes is None else dict(HUMAN_CAUSES)}
-        keys = {step_name(key): key for key in keys_of(runs)}
         return _State(stamps, entries, json_file(index), comparison, keys, texts)
 
 
@@ -211,8 +246,15 @@ def _check(entry: RunEntry) -> dict[str, Any] | None:
     if run.results is None:
         return None
     split = None if entry.data is None else entry.data.selected(run.settings)
+    asked = run.path, split, entry.data_problem or "its data are not at hand"
+    return _verify(*asked) if len(run.rows) < MANY_STEPS else _in_process(_verify, *asked)
+
+
+def _verify(run: Path, split: Split | None, problem: str) -> dict[str, Any]:
+    from seeact_offline.results.verifying import verify_files
+
     try:
-        verification = verify_files(run.path, split, entry.data_problem or "its data are not at hand")
+        verification = verify_files(run, split, problem)
     except (InputError, OSError) as error:
         return {"status": "not verified", "differences": [str(error)], "not_proved": []}
     return {
@@ -220,6 +262,30 @@ def _check(entry: RunEntry) -> dict[str, Any] | None:
         "differences": verification.differences,
         "not_proved": verification.not_proved,
     }
+
+
+def _in_process(work: Callable[..., dict[str, Any]], *arguments: object) -> dict[str, Any]:
+    """Returns the result of a function from a process of its own, whose memory goes back, and beside which steps are
+    opened as quickly as before."""
+    from multiprocessing import get_context
+
+    context = get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_send, args=(sender, work, *arguments), daemon=True)
+    process.start()
+    sender.close()
+    try:
+        result: dict[str, Any] = receiver.recv()
+    except EOFError:
+        result = {"status": "not verified", "differences": ["the check was ended from outside"], "not_proved": []}
+    process.join()
+    return result
+
+
+def _send(sender: Connection, work: Callable[..., dict[str, Any]], *arguments: object) -> None:
+    # Ctrl-C is for the process that waits
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sender.send(work(*arguments))
 
 
 def _reply_text(run: RunSnapshot, key: StepKey) -> str:
@@ -232,7 +298,7 @@ def _prediction(run: RunSnapshot, key: StepKey) -> Prediction | None:
     """None where the run lacks the step, or its file is being written anew."""
     try:
         return run.prediction(key)
-    except (FormatError, OSError):
+    except (FormatError, InputError, OSError):
         return None
 
 

@@ -16,6 +16,8 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import msgspec
+
 from seeact_offline.pages.screenshots import PagePicture
 from seeact_offline.records import CropBox, ImageFormat, RowError, StepKey
 
@@ -63,15 +65,14 @@ def static_files() -> dict[str, File]:
 
 
 def json_file(value: object) -> File:
-    """JSON that browsers can read: ASCII alone, and null for numbers that JSON lacks."""
-    # ASCII only: half of a surrogate pair in a model's text must not keep the file from being written
+    """JSON that browsers can read: null for numbers that JSON lacks."""
     try:
-        text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    except ValueError:
-        # NaN and infinity, of a file that another program wrote
+        content = msgspec.json.encode(value)
+    except (ValueError, OverflowError):
+        # half of a surrogate pair in a model's text, or a huge number, must not keep the file from being written
         finite = json.loads(json.dumps(value), parse_constant=lambda _: None)
-        text = json.dumps(finite, separators=(",", ":"))
-    return File(text.encode(), MIME[".json"])
+        content = json.dumps(finite, separators=(",", ":")).encode()
+    return File(content, MIME[".json"])
 
 
 def webp(image: Image.Image) -> bytes:
@@ -129,6 +130,10 @@ class StepSite:
     def post(self, name: str, body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
         """Writes what a person sends. Returns the status and JSON of the answer."""
         raise NotImplementedError
+
+    def prepare(self) -> list[str]:
+        """Does what makes later requests quick. Returns the problems that this finds."""
+        return []
 
     def close(self) -> None:
         """Releases the files of a person's notes."""

@@ -202,8 +202,8 @@ class _StepBuilder:
         run, key = entry.run, self._key
         try:
             return _RunStep(entry, run.rows.get(key), run.prediction(key), run.truth(key), run.calls_of(key))
-        except (FormatError, OSError) as error:
-            self._problems.append(f"The files of {entry.name} have changed while they were looked at: {error}.")
+        except (FormatError, InputError, OSError) as error:
+            self._problems.append(f"The files of {entry.name} cannot be read: {error}.")
             return _RunStep(entry, run.rows.get(key))
 
     # --- elements ---

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,11 +14,11 @@ import msgspec
 
 from seeact_offline.dataset import open_split
 from seeact_offline.files.formats import FormatError, decoded
+from seeact_offline.files.known_files import EPISODES, LINES, VERDICTS
 from seeact_offline.files.named import read_regular
 from seeact_offline.files.whole import Journal
 from seeact_offline.records import InputError
 from seeact_offline.scoring.inference import wilson
-from seeact_offline.tables.table_input import FOLDER_LISTS, run_folders
 from seeact_offline.trajectories import (
     Trajectory,
     constructed_trajectories,
@@ -28,14 +27,12 @@ from seeact_offline.trajectories import (
     recorded_trajectories,
 )
 from seeact_offline.trajectories.judge_runs import trajectory_digest
-from seeact_offline.trajectories.judgements import LABELS, VERDICTS, Judgement, labels_of, read_judgements
+from seeact_offline.trajectories.judgements import LABELS, Judgement, labels_of, read_judgements
 from seeact_offline.trajectories.recorded_tasks import run_trajectories
-from seeact_offline.trajectories.trajectory_files import LINES, with_people
+from seeact_offline.trajectories.trajectory_files import with_people
+from seeact_offline.viewer.folders import PARTS
 from seeact_offline.viewer.run_data import at_hand, reason_of
 
-EPISODES = "episodes.jsonl"
-PARTS = f"trajectories/*/{LINES}"
-"""The finished episodes of a run of `browse` that is not finished."""
 ERROR = "error"
 """The end of an episode that is to be tried again."""
 SITES, SAMPLE = "sites", "sample"
@@ -356,67 +353,3 @@ def _names(groups: Sequence[_Group]) -> dict[tuple[str, str, str], str]:
         ]
         names[judge, model, k] = ", ".join(parts)
     return names
-
-
-# --- folders by what they hold ---
-
-WHOLE_TASKS = (VERDICTS, EPISODES, LINES)
-"""Files by which a folder of whole tasks is known: of `judge`, of `browse`, and of trajectories in our own format."""
-RUN = ("results.json", "predictions.jsonl", "steps.jsonl", "manifest.json")
-"""Files by which a run over recorded steps is known. `score --out` writes no manifest, and a run that has only begun
-nothing else."""
-DEEPEST = 2
-"""Folders below a named one that are looked into: a folder of runs holds grids."""
-
-
-@dataclass(frozen=True, slots=True)
-class SortedFolders:
-    """Folders by what they hold."""
-
-    runs: tuple[Path, ...]
-    """Runs over recorded steps."""
-    whole_tasks: tuple[Path, ...]
-    """Folders of trajectories and of verdicts."""
-    problems: tuple[str, ...]
-    """A sentence on each folder that holds neither."""
-
-    @property
-    def is_shown(self) -> bool:
-        return bool(self.runs or self.whole_tasks)
-
-
-def sort_folders(paths: Iterable[Path]) -> SortedFolders:
-    """Sorts the folders that these are or hold, each in its order.
-
-    >>> sort_folders([Path("nowhere")]).problems
-    ('nowhere cannot be shown: there is no such folder',)
-    """
-    runs, whole_tasks, problems = [], [], []
-    for path in paths:
-        folders = list(_known_folders(path, DEEPEST))
-        runs += [folder for folder, is_whole in folders if not is_whole]
-        whole_tasks += [folder for folder, is_whole in folders if is_whole]
-        if not folders and path.is_dir() and holds_trajectories(path):
-            whole_tasks.append(path)
-        elif not folders:
-            why = "it holds no run, no trajectories and no verdicts" if path.is_dir() else "there is no such folder"
-            problems.append(f"{path} cannot be shown: {why}")
-    return SortedFolders(tuple(runs), tuple(dict.fromkeys(whole_tasks)), tuple(problems))
-
-
-def _known_folders(path: Path, depth: int) -> Iterator[tuple[Path, bool]]:
-    """The folders known by their files, with True for whole tasks."""
-    if any((path / name).is_file() for name in WHOLE_TASKS) or any(path.glob(PARTS)):
-        yield path, True
-    elif any((path / name).is_file() for name in FOLDER_LISTS):
-        yield from ((folder, False) for folder in run_folders(path))
-    elif any((path / name).is_file() for name in RUN):
-        yield path, False
-    elif depth:
-        for child in sorted(path.glob("*/"), key=_natural):
-            yield from _known_folders(child, depth - 1)
-
-
-def _natural(path: Path) -> list[str | int]:
-    """Sorts numbers in names by value: run-7 before run-10."""
-    return [int(part) if place % 2 else part for place, part in enumerate(re.split(r"([0-9]+)", path.name))]

@@ -134,11 +134,11 @@ export class Table {
       const chosen = state.filters[facet.id];
       if (!chosen?.length) continue;
       const allowed = facet.values.map((value) => chosen.includes(value));
-      tests.push({ facet: facet.id, passes: Uint8Array.from(facet.row, (place) => allowed[place]) });
+      tests.push({ facet: facet.id, passes: this.#each((row) => allowed[facet.row[row]]) });
     }
     for (const [id, [least, most]] of Object.entries(state.ranges)) {
       const keys = this.columns.find((column) => column.id === id)?.keys();
-      if (keys) tests.push({ passes: Uint8Array.from(keys, (x) => x >= (least ?? -Infinity) && x <= (most ?? Infinity)) });
+      if (keys) tests.push({ passes: this.#each((row) => keys[row] >= (least ?? -Infinity) && keys[row] <= (most ?? Infinity)) });
     }
     for (const term of state.within ? [] : state.q.toLowerCase().split(/\s+/).filter(Boolean)) tests.push({ passes: this.#having(term) });
     return tests;
@@ -146,13 +146,16 @@ export class Table {
 
   #having(term) {
     const { tasks, coded } = this.index;
-    const found = Uint8Array.from(this.uids, (uid) => uid.includes(term));
     const inTask = this.texts.map((text) => text.includes(term));
     const inCode = Object.values(coded).map(({ values, row }) => ({ row, has: values.map((v) => v.toLowerCase().includes(term)) }));
-    for (let row = 0; row < this.n; row++) {
-      if (inTask[tasks.row[row]] || inCode.some(({ row: places, has }) => has[places[row]])) found[row] = 1;
-    }
-    return found;
+    return this.#each((row) => inTask[tasks.row[row]] || inCode.some(({ row: places, has }) => has[places[row]]) || this.uids[row].includes(term));
+  }
+
+  /** A test of all rows, as 0 and 1. */
+  #each(passes) {
+    const rows = new Uint8Array(this.n);
+    for (let row = 0; row < this.n; row++) rows[row] = passes(row);
+    return rows;
   }
 
   /** All rows, sorted. "" is the default order: disagreements first, or that of the data set. Steps without a value come last. */

@@ -33,8 +33,10 @@ export class Filters {
       const chosen = state.filters[facet.id] ?? [];
       const found = counts.get(facet.id);
       this.options.get(facet.id).forEach(({ value, place, line, box, number }) => {
+        const shown = count(found[place]);
         box.checked = chosen.includes(value);
-        number.data = count(found[place]);
+        // the browser lays out anew what is written, also where it is the same
+        if (number.data !== shown) number.data = shown;
         line.classList.toggle("off", !box.checked && !found[place]);
       });
       if (chosen.length) this.#open(facet.id);

@@ -8,7 +8,8 @@ import { TextSearch } from "./search.js";
 import { Filters, omit, without } from "./filters.js";
 import { summary } from "./summary.js";
 
-const ROWS = 40;
+/** Rows above the window, and as many below it, that are in the document. */
+const BEYOND = 6;
 const NARROW = matchMedia("(max-width: 760px)");
 const TYPED_MS = 60;
 /** Least pixels of each column, and its share of the remaining space. */
@@ -173,6 +174,10 @@ export class ListView {
   update() {
     const { state } = this.app;
     const began = performance.now();
+    // before anything changes, which the browser would have to lay out
+    const isPlaced = this.element.isConnected && !NARROW.matches;
+    const columns = isPlaced && this.element.querySelector(".columns").getBoundingClientRect().top;
+    const top = columns < 0 ? scrollY + columns - TOP : null;
     if (this.matrix !== (state.view === "matrix" && this.table.runs.length >= OVERLAP)) this.#lay();
     const { rows, counts } = this.table.shown(state, this.texts);
     this.rows = rows;
@@ -193,9 +198,9 @@ export class ListView {
     replace(this.spacer);
     this.nodes.clear();
     // a list that gets shorter must not pull the filters away from under the pointer
-    const columns = this.element.querySelector(".columns").getBoundingClientRect();
-    if (this.element.isConnected && !NARROW.matches && columns.top < 0) scrollBy(0, columns.top - TOP);
-    this.#draw();
+    if (top !== null) scrollTo(0, top);
+    // its first rows are in sight then
+    this.#draw(isPlaced ? 0 : this.#above());
     performance.measure("seeact:filter", { start: began, end: performance.now() });
   }
 
@@ -313,11 +318,15 @@ export class ListView {
     replace(this.chips, chips, chips.length + (state.q ? 1 : 0) > 1 && h("button", { type: "button", class: "quiet", on: { click: all } }, "Clear all"));
   }
 
-  #draw() {
-    // before it is in the document its top is shown, so that the browser lays it out once, with its rows
-    const above = this.element.isConnected ? Math.max(0, -this.spacer.getBoundingClientRect().top) : 0;
-    const many = Math.max(ROWS, Math.ceil(innerHeight / this.rowHeight) + 8);
-    const start = Math.max(0, Math.min(Math.floor(above / this.rowHeight) - 6, this.rows.length - many));
+  /** Pixels of the list above the window. Before it is in the document its top is shown, so that the browser lays it out once, with its
+   * rows. */
+  #above() {
+    return this.element.isConnected ? Math.max(0, -this.spacer.getBoundingClientRect().top) : 0;
+  }
+
+  #draw(above = this.#above()) {
+    const many = Math.ceil(innerHeight / this.rowHeight) + 2 * BEYOND;
+    const start = Math.max(0, Math.min(Math.floor(above / this.rowHeight) - BEYOND, this.rows.length - many));
     const places = new Map();
     for (let place = start; place < Math.min(start + many, this.rows.length); place++) places.set(this.rows[place], place);
     for (const [row, node] of this.nodes) {

@@ -1,7 +1,7 @@
 /** The page shows what its address holds. */
 
 import { EMPTY, link, read } from "./address.js";
-import { Table, forgetSteps, loadAhead, loadIndex } from "./data.js";
+import { Table, forgetSteps, loadIndex } from "./data.js";
 import { h, plain, replace, sheet } from "./dom.js";
 import { bind, help, listen } from "./keys.js";
 import { ListView } from "./list.js";
@@ -168,8 +168,6 @@ async function start() {
     const app = new App(index, place);
     app.show();
     performance.mark("seeact:list");
-    // the server takes longer for its first step than for others
-    if (!app.state.step && app.rows().length) loadAhead(index.keys[app.rows()[0]]);
     follow(index, loadIndex, (found) => {
       forgetSteps();
       app.renew(found);

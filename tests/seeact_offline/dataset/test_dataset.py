@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from seeact_offline.dataset import canonical_split, load_steps, open_split
+from seeact_offline.dataset import Split, canonical_split, load_steps, open_split
 from seeact_offline.dataset import rows as rows_module
 from seeact_offline.dataset.readers import JsonlFiles, in_order
 from seeact_offline.dataset.rows import MAX_PIXEL, FaultLog, StoredScreenshot, _candidate, _plain_candidate, parse_box
@@ -404,6 +404,14 @@ def test_the_fingerprint_changes_with_a_light_field(rows: list[Row], name: str) 
     before = open_split(datasets.Dataset.from_list(rows), "train").fingerprint
     rows[3] = rows[3] | {name: "9"}
     assert open_split(datasets.Dataset.from_list(rows), "train").fingerprint != before
+
+
+def test_the_fingerprint_of_files_that_stay_as_they_are_is_computed_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = open_split(folder, "test_domain").fingerprint
+    monkeypatch.setattr(Split, "_compute_fingerprint", pytest.fail)
+    assert open_split(folder, "test_domain").fingerprint == before
 
 
 def test_the_fingerprint_changes_with_the_size_of_a_file(tmp_path: Path, rows: list[Row]) -> None:

@@ -219,6 +219,29 @@ def test_a_finished_run_that_is_asked_more_is_unfinished(sample_run: Path, tmp_p
     assert index_of(run)["runs"][0]["finished"] is False
 
 
+def test_the_list_of_a_finished_run_parses_no_prediction(sample_run: Path, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(sample_run, tmp_path / "run"))
+    lines = (run / "predictions.jsonl").read_text().splitlines()
+    (run / "predictions.jsonl").write_text("\n".join([*lines[:-1], "no JSON"]) + "\n")
+    assert rows_of(index_of(run)) == rows_of(index_of(sample_run))
+    key = index_of(run)["keys"][0]
+    step = read_json(Site([run]), f"step/{key}.json")
+    assert any("The files of run cannot be read: " in problem for problem in step["problems"])
+
+
+def test_costs_are_read_from_the_predictions_where_the_scores_lack_them(sample_run: Path, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(sample_run, tmp_path / "run"))
+    lines = [json.loads(line.text) for line in Journal(run / "predictions.jsonl").lines()]
+    lines[0]["usage"]["cost_usd"] = 0.5
+    (run / "predictions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (check,) = read_json(Site([run]), "checks.json")["runs"]
+    assert "steps.jsonl: line 1: cost_usd is 0.0, scored again it is 0.5" in check["differences"]
+    steps = [json.loads(line.text) for line in Journal(run / "steps.jsonl").lines()]
+    kept = ({name: value for name, value in step.items() if name != "cost_usd"} for step in steps)
+    (run / "steps.jsonl").write_text("".join(json.dumps(step) + "\n" for step in kept))
+    assert rows_of(index_of(run))[0]["cost"] == 0.5
+
+
 def test_a_run_from_before_some_fields_is_listed(sample_run: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(sample_run, run)

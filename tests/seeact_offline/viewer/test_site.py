@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 import seeact_offline as so
@@ -113,6 +115,19 @@ def test_data_named_by_a_relative_path_are_found_from_elsewhere(
     shutil.rmtree(tmp_path / "work" / "data")
     (problem,) = Site([run]).data_problems
     assert problem.endswith("name the data with `view --dataset DIR`.")
+
+
+def test_data_with_other_rows_are_named_once_the_first_step_is_opened(sample: Sample, tmp_path: Path) -> None:
+    shutil.copytree(sample.dataset, tmp_path / "data")
+    run = so.evaluate(dataset=str(tmp_path / "data"), scores=sample.scores, limit=1, out=tmp_path / "run").path
+    path = next((tmp_path / "data").rglob("test_task*.parquet"))
+    pq.write_table(pq.read_table(path).slice(1), path)
+    site = Site([run])
+    assert read_json(site, "index.json")["runs"][0]["problems"] == []
+    (problem,) = site.prepare()
+    assert "other rows in " in problem
+    assert read_json(site, "index.json")["runs"][0]["problems"] == [problem]
+    assert site.prepare() == []
 
 
 def test_a_run_is_read_again_when_a_file_changes_unless_it_is_half_written(
@@ -261,6 +276,19 @@ def test_a_run_is_checked_when_that_is_asked_for_and_again_once_it_changes(
     (edited,) = read_json(site, "checks.json")["runs"]
     assert edited["status"] == "not verified"
     assert edited["differences"][0].startswith("results.json: step_success_rate.macro is 0.695")
+
+
+@pytest.mark.slow
+def test_a_large_run_is_checked_in_a_process_of_its_own(sample_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = read_json(Site([sample_run]), "checks.json")
+    begun: list[str] = []
+    start = multiprocessing.context.SpawnProcess.start
+    monkeypatch.setattr(
+        multiprocessing.context.SpawnProcess, "start", lambda process: (begun.append(process.name), start(process))[-1]
+    )
+    monkeypatch.setattr(sites, "MANY_STEPS", 1)
+    assert read_json(Site([sample_run]), "checks.json") == whole
+    assert len(begun) == 1
 
 
 def test_an_unfinished_run_is_not_checked(sample_run: Path, tmp_path: Path) -> None:
