@@ -229,17 +229,13 @@ def test_the_list_of_a_finished_run_parses_no_prediction(sample_run: Path, tmp_p
     assert any("The files of run cannot be read: " in problem for problem in step["problems"])
 
 
-def test_costs_are_read_from_the_predictions_where_the_scores_lack_them(sample_run: Path, tmp_path: Path) -> None:
+def test_a_cost_that_the_scores_do_not_have_is_named_by_the_check(sample_run: Path, tmp_path: Path) -> None:
     run = Path(shutil.copytree(sample_run, tmp_path / "run"))
     lines = [json.loads(line.text) for line in Journal(run / "predictions.jsonl").lines()]
     lines[0]["usage"]["cost_usd"] = 0.5
     (run / "predictions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (check,) = read_json(Site([run]), "checks.json")["runs"]
     assert "steps.jsonl: line 1: cost_usd is 0.0, scored again it is 0.5" in check["differences"]
-    steps = [json.loads(line.text) for line in Journal(run / "steps.jsonl").lines()]
-    kept = ({name: value for name, value in step.items() if name != "cost_usd"} for step in steps)
-    (run / "steps.jsonl").write_text("".join(json.dumps(step) + "\n" for step in kept))
-    assert rows_of(index_of(run))[0]["cost"] == 0.5
 
 
 def test_a_run_from_before_some_fields_is_listed(sample_run: Path, tmp_path: Path) -> None:
