@@ -31,10 +31,7 @@ from seeact_offline.files.extras import missing_package
 from seeact_offline.records import InputError, SeeActError
 
 USES = {
-    "eval": (
-        "evaluate a model on the steps of a split",
-        "--split cross_website --grounding choice",
-    ),
+    "eval": ("evaluate a model on the steps of a split", "--split cross_website --grounding choice"),
     "rank": (
         "score the candidates of a split with a ranker, into a score file",
         "--dataset DIR --split cross_domain --out scores.parquet",
@@ -43,30 +40,18 @@ USES = {
         "train a ranker on the steps of a split",
         "--dataset sample --split train --small --out runs/ranker",
     ),
-    "finetune": (
-        "fine-tune a baseline of the paper on the train split",
-        "--small --out runs/flan-t5-small",
-    ),
+    "finetune": ("fine-tune a baseline of the paper on the train split", "--small --out runs/flan-t5-small"),
     "improve": (
         "improve an agent from its own attempts, offline: recorded train tasks, teacher-forced steps",
         "--model hf/Qwen/Qwen2.5-VL-3B-Instruct --dataset DIR --out runs/improved",
     ),
-    "show": (
-        "print exactly what the model would be sent for one step",
-        "--split cross_website --step 2",
-    ),
-    "score": (
-        "score the finished predictions of a run again",
-        "runs/NAME --protocol seeact,mindact",
-    ),
+    "show": ("print exactly what the model would be sent for one step", "--split cross_website --step 2"),
+    "score": ("score the finished predictions of a run again", "runs/NAME --protocol seeact,mindact"),
     "which-agent": (
         "name the agent whose language and frame fit a file of replies",
         "replies.jsonl --dataset DIR --split cross_website",
     ),
-    "compare": (
-        "compare finished runs, paired by step and clustered by task",
-        "runs/a runs/b",
-    ),
+    "compare": ("compare finished runs, paired by step and clustered by task", "runs/a runs/b"),
     "judge": (
         "ask a model whether trajectories have done their tasks",
         "trajectories --judge strict --model openai/gpt-4o",
@@ -83,18 +68,9 @@ USES = {
         "score finished tasks by programs over answers, addresses and stored pages",
         "--config tasks.json --answers answers.jsonl --states states",
     ),
-    "runs": (
-        "list the runs of a folder by status, date, model and figures",
-        "runs",
-    ),
-    "view": (
-        "browse finished runs, or ground steps by hand",
-        "runs/a runs/b",
-    ),
-    "cache": (
-        "list, prune or clear stored replies",
-        "list",
-    ),
+    "runs": ("list the runs of a folder by status, date, model and figures", "runs"),
+    "view": ("browse finished runs, or ground steps by hand", "runs/a runs/b"),
+    "cache": ("list, prune or clear stored replies", "list"),
     "ablate": (
         "compare ways of marking, or the observations of a web agent, over the same steps",
         "--over markup --split cross_task --model builtin/oracle",
@@ -107,26 +83,14 @@ USES = {
         "draw the paper's tables and figures from finished runs, or check a drawn one",
         "--table 2 runs/a runs/b --format latex --out table2.tex",
     ),
-    "stats": (
-        "count tasks, pages, elements and tokens, as in the paper's Table 1",
-        "--dataset DIR --split all",
-    ),
-    "lint-data": (
-        "find faults in a data set",
-        "--dataset DIR --split all --out findings.jsonl",
-    ),
-    "record": (
-        "run a task script in headless Chromium and write its steps as a data set",
-        "SCRIPT.yaml --out DIR",
-    ),
+    "stats": ("count tasks, pages, elements and tokens, as in the paper's Table 1", "--dataset DIR --split all"),
+    "lint-data": ("find faults in a data set", "--dataset DIR --split all --out findings.jsonl"),
+    "record": ("run a task script in headless Chromium and write its steps as a data set", "SCRIPT.yaml --out DIR"),
     "convert-raw-dump": (
         "convert Mind2Web's raw dump and task files to the hub's layout",
         "raw_dump/task Mind2Web/data --out DIR",
     ),
-    "import-prompts": (
-        "build a prompt pack from a checkout of the authors' repository",
-        "PATH",
-    ),
+    "import-prompts": ("build a prompt pack from a checkout of the authors' repository", "PATH"),
 }
 """What each verb does, and an example of its words, which `scripts/VERB.py` shows too."""
 VERBS = {

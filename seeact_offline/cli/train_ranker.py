@@ -13,14 +13,7 @@ from seeact_offline.cli.progress import TerminalWatch, duration
 from seeact_offline.ranking.trainable import SmallModel
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.report import counted
-from seeact_offline.training.ranker_tuning import (
-    OPTIONS,
-    RECIPE,
-    SMALL,
-    RankerTraining,
-    TrainingSettings,
-    train_ranker,
-)
+from seeact_offline.training.ranker_tuning import OPTIONS, RECIPE, SMALL, RankerTraining, TrainingSettings, train_ranker
 from seeact_offline.training.trainer import is_main_process
 
 

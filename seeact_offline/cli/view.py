@@ -29,11 +29,7 @@ LOOPBACK = "127.0.0.1"
 LAST_PORT = 65535
 LARGE = 8 << 20
 """Bytes of predictions that take more than a moment to read."""
-NEEDS = {
-    "out": ("annotate",),
-    "second": ("annotate",),
-    "with_data": ("bundle",),
-}
+NEEDS = {"out": ("annotate",), "second": ("annotate",), "with_data": ("bundle",)}
 """Options that mean something only with one of these."""
 
 

@@ -131,12 +131,7 @@ def _are_alike(first: list[str], second: list[str]) -> bool:
 BUTTON, TEXTBOX, SELECTBOX, LINK = "BUTTON", "TEXTBOX", "SELECTBOX", "LINK"
 TYPES = (BUTTON, TEXTBOX, SELECTBOX, LINK)
 
-LOOK_ALIKES = {
-    BUTTON: (LINK, SELECTBOX),
-    LINK: (BUTTON,),
-    TEXTBOX: (SELECTBOX,),
-    SELECTBOX: (BUTTON, TEXTBOX),
-}
+LOOK_ALIKES = {BUTTON: (LINK, SELECTBOX), LINK: (BUTTON,), TEXTBOX: (SELECTBOX,), SELECTBOX: (BUTTON, TEXTBOX)}
 """Types that look alike on a picture: links drawn as buttons, lists opened by one, fields that suggest entries."""
 TAG_TYPES = {
     "button": BUTTON, "summary": BUTTON, "a": LINK, "area": LINK, "select": SELECTBOX, "textarea": TEXTBOX,

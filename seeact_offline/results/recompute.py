@@ -125,12 +125,7 @@ def score_over(run: Path, keys: Collection[StepKey], protocol: str) -> ScoringOu
 
 
 def rescore_all(
-    run: Path,
-    protocols: Sequence[str],
-    *,
-    dataset: Any = None,
-    out: Path | None = None,
-    watch: Watch | None = None,
+    run: Path, protocols: Sequence[str], *, dataset: Any = None, out: Path | None = None, watch: Watch | None = None
 ) -> ProtocolComparison:
     """Scores a run by two or more protocols, and finds what makes them differ. Scores and report of each go to a
     folder of its name in `out`, the differences to `delta.json` and `delta.md` there; nothing is written without it.

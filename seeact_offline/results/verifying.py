@@ -87,13 +87,7 @@ class _Findings:
         return Verification(tuple(differences), tuple(self.not_proved))
 
 
-def verify(
-    run: Path,
-    *,
-    dataset: Any = None,
-    protocol: str | None = None,
-    **opinions: Path | None,
-) -> Verification:
+def verify(run: Path, *, dataset: Any = None, protocol: str | None = None, **opinions: Path | None) -> Verification:
     """Checks a run as `score --check` does.
 
     `dataset`: the data set, whose pages are read too, which takes as long as preparing a run; None: that of the
@@ -273,11 +267,7 @@ def _results(run: Path) -> dict[str, Any]:
 
 
 def _check_scores(
-    run: Path,
-    finished: FinishedRun,
-    findings: _Findings,
-    protocol: str | None,
-    opinions: Mapping[str, Path | None],
+    run: Path, finished: FinishedRun, findings: _Findings, protocol: str | None, opinions: Mapping[str, Path | None]
 ) -> None:
     """Scores the run again, and compares all files that scoring writes."""
     results = _results(run)

@@ -10,17 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from seeact_offline.files.named import read_text
-from seeact_offline.files.options import (
-    ABOVE_0,
-    COUNT,
-    FROM_0,
-    POSITIVE,
-    SHARE,
-    Number,
-    help_of,
-    option,
-    words_of,
-)
+from seeact_offline.files.options import ABOVE_0, COUNT, FROM_0, POSITIVE, SHARE, Number, help_of, option, words_of
 from seeact_offline.grounding import MAX_SIDE
 from seeact_offline.grounding.strategies import STRATEGIES, UNGROUNDED, agents, find_strategy, groundings, own_options
 from seeact_offline.grounding.strategy import Strategy

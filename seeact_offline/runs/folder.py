@@ -24,16 +24,7 @@ from seeact_offline.files.markdown import printable
 from seeact_offline.files.named import read_regular
 from seeact_offline.files.redaction import redact, redact_values
 from seeact_offline.files.whole import Journal, replace_text
-from seeact_offline.records import (
-    Call,
-    CallRecord,
-    InputError,
-    KeyedRow,
-    Prediction,
-    Reply,
-    StepKey,
-    Truth,
-)
+from seeact_offline.records import Call, CallRecord, InputError, KeyedRow, Prediction, Reply, StepKey, Truth
 from seeact_offline.scoring.report import how_it_was_run
 from seeact_offline.scoring.results import Results
 from seeact_offline.scoring.step_scores import StepRow

@@ -15,13 +15,7 @@ from seeact_offline.dataset.split import is_recut
 from seeact_offline.files.formats import FormatError, typed
 from seeact_offline.grounding import MAX_SIDE, Grounding, Order, QuestionOptions
 from seeact_offline.grounding.conversation import Question
-from seeact_offline.grounding.strategies import (
-    STRATEGIES,
-    agents,
-    groundings,
-    open_pack,
-    own_options,
-)
+from seeact_offline.grounding.strategies import STRATEGIES, agents, groundings, open_pack, own_options
 from seeact_offline.grounding.strategy import GROUPING_OPTIONS, Strategy, StrategyInputs
 from seeact_offline.prompting import live_ending, only_with
 from seeact_offline.ranking import LiveScores, Scores, read_scores

@@ -242,7 +242,7 @@ def _about(comparison: Comparison) -> list[str]:
     notes = [
         f"Percent, over {comparison.n_steps} steps of {comparison.n_tasks} tasks, protocol {comparison.protocol}."
         " Macro: mean over tasks of the task's mean, to which interval, standard error and effective n belong. Tied:"
-        f" the figures are equal as printed. Not told apart from the best: at {SIGNIFICANT * 100:g} %, all pairs of runs considered.",
+        f" the figures are equal as printed. Not told apart from the best: at {SIGNIFICANT * 100:g} %, all pairs of runs considered."
     ]
     if comparison.groups:
         notes.append(

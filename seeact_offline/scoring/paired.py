@@ -153,12 +153,7 @@ elements that the page lists."""
 
 
 def compare_runs(
-    runs: Sequence[ScoredRun],
-    *,
-    by: Sequence[str] = (),
-    intersect: bool = False,
-    detect: float = 5.0,
-    seed: int = 0,
+    runs: Sequence[ScoredRun], *, by: Sequence[str] = (), intersect: bool = False, detect: float = 5.0, seed: int = 0
 ) -> Comparison:
     """Compares each other run with the first, the baseline. `by`: names of BREAKDOWNS. `intersect`: drop steps that a
     run lacks.

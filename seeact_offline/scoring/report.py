@@ -187,10 +187,7 @@ Section: TypeAlias = Callable[[ReportInput], "Table | str | None"]
 
 
 def report(
-    results: Results,
-    steps: Sequence[Mapping[str, Any]],
-    notes: Mapping[str, str] = UNKNOWN,
-    hints: Sequence[str] = (),
+    results: Results, steps: Sequence[Mapping[str, Any]], notes: Mapping[str, str] = UNKNOWN, hints: Sequence[str] = ()
 ) -> str:
     """`report.md` from `results.json` and the lines of `steps.jsonl`. `notes`: the meaning of each note. `hints`:
     sentences, plain text."""

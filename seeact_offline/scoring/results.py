@@ -29,10 +29,7 @@ from seeact_offline.scoring.waterfall import LEFT_OUT, SUCCESS, annotation_error
 if TYPE_CHECKING:
     from seeact_offline.scoring.human_causes import AnswerId, HumanCause
 
-_PRICES = {
-    "calls": "calls_if_per_group",
-    "estimated_prompt_tokens": "estimated_prompt_tokens_if_per_group",
-}
+_PRICES = {"calls": "calls_if_per_group", "estimated_prompt_tokens": "estimated_prompt_tokens_if_per_group"}
 PRICE_NOTES = frozenset({"shared_turn1", *_PRICES, *_PRICES.values()})
 """Notes of a prediction that `price_of_batching` sums up."""
 IMPORT_NOTES = "import_notes"
@@ -154,11 +151,7 @@ class Results(Losses, frozen=True, kw_only=True, omit_defaults=True):
     def entries(self) -> dict[str, Any]:
         """The content of `results.json`."""
         fields = msgspec.to_builtins(self)
-        return {
-            "schema": SCHEMA,
-            **self.settings,
-            **{name: fields[name] for name in ENTRIES if name in fields},
-        }
+        return {"schema": SCHEMA, **self.settings, **{name: fields[name] for name in ENTRIES if name in fields}}
 
     def changed(self, *, cost_usd: float | None, notes: Mapping[str, int] | None = None) -> Self:
         """The same results at this cost, and with these notes too."""

@@ -44,9 +44,7 @@ CAUSES: Mapping[str, str] = {
     NO_ROW: "an action of the task of which the data have no row",
 }
 """Causes in the order in which they are looked for, each with its meaning."""
-BY_EYE: Mapping[str, str] = {
-    "wrong_annotation": "a person found what was annotated wrong, or the answer as good",
-}
+BY_EYE: Mapping[str, str] = {"wrong_annotation": "a person found what was annotated wrong, or the answer as good"}
 """Causes that nothing but a person can see."""
 HUMAN_CAUSES: Mapping[str, str] = {**{name: meaning for name, meaning in CAUSES.items() if name != NO_ROW}, **BY_EYE}
 """Causes that a person may give (`scoring.human_causes`)."""

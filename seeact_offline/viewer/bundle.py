@@ -62,11 +62,7 @@ _LOCAL = re.compile(r"^[.~]|(?<![\w/])/|\\")
 
 
 def write_bundle(
-    site: Site | TrajectorySite,
-    out: Path,
-    *,
-    with_data: bool = False,
-    heard: Callable[[str], None] = lambda name: None,
+    site: Site | TrajectorySite, out: Path, *, with_data: bool = False, heard: Callable[[str], None] = lambda name: None
 ) -> int:
     """Writes all of the site's files and `robots.txt`, and returns how many. Data of the sample are never left out.
 

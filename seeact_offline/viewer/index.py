@@ -14,12 +14,7 @@ from seeact_offline.viewer.site_files import step_name
 if TYPE_CHECKING:
     from seeact_offline.scoring.comparison import Comparison
 
-OUTCOMES = {
-    SUCCESS: "the step succeeded",
-    **CAUSES,
-    **BY_EYE,
-    LEFT_OUT: "the protocol leaves the step out",
-}
+OUTCOMES = {SUCCESS: "the step succeeded", **CAUSES, **BY_EYE, LEFT_OUT: "the protocol leaves the step out"}
 """Meaning of each outcome."""
 FACTS = ("grounding", "model", "split", "protocol", "ranker")
 """Settings of a run that the list names."""
