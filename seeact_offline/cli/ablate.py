@@ -7,7 +7,7 @@ import argparse
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from seeact_offline.cli import options
 from seeact_offline.cli.eval import add_model_arguments, add_run_arguments, config_of
@@ -19,12 +19,11 @@ from seeact_offline.pages.marks import MARK_KINDS, MARK_POSITIONS, MarkPosition
 from seeact_offline.records import InputError
 from seeact_offline.runs.ablate import AXES, OptionAxis, Variant, ablate, markup_variants, ranker_variants
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.markings import Turn1, markings_of
 from seeact_offline.scoring.report import counted, faults_in_words
-from seeact_offline.tables import build_table
-from seeact_offline.tables.ablation import ablation_table
-from seeact_offline.tables.document import TableDocument
+
+if TYPE_CHECKING:
+    from seeact_offline.tables.document import TableDocument
 
 POSITIONS: tuple[MarkPosition, ...] = ("bottom-left", "bottom-center")
 TURN1: tuple[Turn1, ...] = ("paper", "plain", "marked", "both")
@@ -87,6 +86,8 @@ def _add_markup(rows: argparse._ArgumentGroup) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from seeact_offline.tables.ablation import ablation_table
+
     axis, config = AXES[args.over], config_of(args)
     variants = _variants(args, config)
     if args.dry_run:
@@ -134,6 +135,9 @@ def _variants(args: argparse.Namespace, config: EvalConfig) -> list[Variant]:
 
 def _write(name: str, folder: Path, table: dict[str, Any]) -> TableDocument:
     """Writes the table in every format but HTML; returns it."""
+    from seeact_offline.runs.folder import RunFolder
+    from seeact_offline.tables import build_table
+
     out = RunFolder(folder)
     out.write("table.json", json.dumps(table, indent=2) + "\n")
     document = build_table(name, [folder], folder)

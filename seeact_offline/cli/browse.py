@@ -14,9 +14,6 @@ from seeact_offline.cli.output import note, say
 from seeact_offline.cli.parser import Parser, reader
 from seeact_offline.cli.progress import TerminalWatch
 from seeact_offline.files.table import Table
-from seeact_offline.live.episode_results import ERROR, figure_rows, verdicts_in_words
-from seeact_offline.live.episodes import Decision, Episode, Proposal
-from seeact_offline.live.running import browse
 from seeact_offline.recorder.origins import BrowserOptions, read_geolocation
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import RUN, EvalConfig
@@ -29,6 +26,8 @@ ASK = "ask"
 
 if TYPE_CHECKING:
     import argparse
+
+    from seeact_offline.live.episodes import Decision, Episode, Proposal
 
 
 def add_arguments(parser: Parser) -> None:
@@ -100,6 +99,10 @@ def _add_web_arguments(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    # not before they are needed, so that --help stays quick
+    from seeact_offline.live.episode_results import ERROR, figure_rows, verdicts_in_words
+    from seeact_offline.live.running import browse
+
     if args.max_steps is not None and args.max_steps < 1:
         raise InputError("max_steps", "at least 1", str(args.max_steps))
     config = config_of(args, concurrency=getattr(args, "concurrency", 1))

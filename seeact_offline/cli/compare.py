@@ -6,20 +6,22 @@ import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from seeact_offline.cli.output import note, say
 from seeact_offline.cli.parser import run_folder
 from seeact_offline.files.markdown import printable
 from seeact_offline.files.whole import replace_text, write_whole
 from seeact_offline.records import InputError
-from seeact_offline.results.comparing import compare
 from seeact_offline.runs.folder import read_results
-from seeact_offline.scoring.comparison import Comparison
 from seeact_offline.scoring.overlap import FEWEST_RUNS
 from seeact_offline.scoring.paired import BREAKDOWNS
 from seeact_offline.tables import figures
 from seeact_offline.tables.comparison_figure import draw_comparison
 from seeact_offline.tables.table_input import run_folders
+
+if TYPE_CHECKING:
+    from seeact_offline.scoring.comparison import Comparison
 
 ENDINGS = (".json", ".md", ".tex", *figures.ENDINGS)
 
@@ -53,6 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from seeact_offline.results.comparing import compare
+
     if args.out is not None and args.out.suffix not in ENDINGS:
         raise InputError("out", f"a file ending in {', '.join(ENDINGS)}", str(args.out))
     if args.group and args.runs:

@@ -16,10 +16,6 @@ from seeact_offline.files.known_files import VERDICTS
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
 from seeact_offline.scoring.report import counted
-from seeact_offline.trajectories.agreement_tables import agreement_document, judgement_table
-from seeact_offline.trajectories.judge_agreement import agreements
-from seeact_offline.trajectories.judge_runs import judge
-from seeact_offline.trajectories.judgements import LABELS, NO_ANSWER
 from seeact_offline.trajectories.judges import JUDGES
 
 
@@ -64,6 +60,12 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    # not before they are needed, so that --help stays quick
+    from seeact_offline.trajectories.agreement_tables import agreement_document, judgement_table
+    from seeact_offline.trajectories.judge_agreement import agreements
+    from seeact_offline.trajectories.judge_runs import judge
+    from seeact_offline.trajectories.judgements import LABELS, NO_ANSWER
+
     config = config_of(args, repeats=0)
     judged = judge(
         args.source, judge=args.judge, k=args.k, repeats=args.repeats, constructed=args.constructed,

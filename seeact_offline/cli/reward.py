@@ -14,10 +14,6 @@ from seeact_offline.files.whole import replace_text
 from seeact_offline.models import model_name, usage
 from seeact_offline.records import InputError
 from seeact_offline.runs.config import EvalConfig
-from seeact_offline.runs.folder import RunFolder
-from seeact_offline.runs.model_settings import model_settings
-from seeact_offline.runs.opening import safe_name
-from seeact_offline.trajectories.rewarding import reasons, reward_files
 
 SITES = ("CLASSIFIEDS", "REDDIT", "SHOPPING", "SHOPPING_ADMIN", "GITLAB", "WIKIPEDIA", "MAP", "HOMEPAGE")
 """Sites of the task files: `__NAME__` in a file is replaced by the environment variable
@@ -49,6 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    # not before they are needed, so that --help stays quick
+    from seeact_offline.runs.folder import RunFolder
+    from seeact_offline.runs.model_settings import model_settings
+    from seeact_offline.runs.opening import safe_name
+    from seeact_offline.trajectories.rewarding import reasons, reward_files
+
     sites = {name: os.environ[name].rstrip("/") for name in SITES if os.environ.get(name)}
     out = args.out
     if args.model is None:
