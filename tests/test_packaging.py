@@ -278,7 +278,7 @@ def modules_after(code: str) -> list[str]:
 
 
 def test_scoring_loads_no_page_model_or_grounding() -> None:
-    rooms = {name.split(".")[1] for name in modules_after("import seeact_offline.scoring.results") if "." in name}
+    rooms = {name.split(".")[1] for name in modules_after("import seeact_offline.scoring.assembling") if "." in name}
     assert not rooms & {"pages", "models", "grounding", "agents", "dataset", "runs", *ANNEXES}
 
 

@@ -162,7 +162,7 @@ def _run_one(args: argparse.Namespace) -> int:
 
 def _finish(args: argparse.Namespace, config: EvalConfig, run: Run, reporters: Sequence[Callable[[Run], None]]) -> int:
     """Prints the outcome of a run; returns the exit status."""
-    from seeact_offline.scoring.results import unanswered
+    from seeact_offline.scoring.assembling import unanswered
 
     predictions = run.predictions()
     lost = unanswered(predictions)

@@ -51,8 +51,8 @@ from seeact_offline.runs.config import QUESTIONS, EvalConfig
 from seeact_offline.runs.folder import prediction_line, read_prediction, read_target, target_line
 from seeact_offline.runs.opening import OpenRun, open_run
 from seeact_offline.runs.watch import Watch
+from seeact_offline.scoring.assembling import ScoringInput, assemble
 from seeact_offline.scoring.protocols import find_protocol
-from seeact_offline.scoring.results import ScoringInput, assemble
 from seeact_offline.scoring.step_scores import score_step
 
 FIGURES = ("element_accuracy", "operation_f1", "step_success_rate")

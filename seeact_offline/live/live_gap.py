@@ -22,8 +22,8 @@ from seeact_offline.records import InputError
 from seeact_offline.scoring.inference import mcnemar_p
 from seeact_offline.scoring.paper_tables import paper_table
 from seeact_offline.scoring.protocols import PROTOCOLS
+from seeact_offline.scoring.results import StepRow
 from seeact_offline.scoring.run_figures import OFFLINE, Figure, share_of_tasks
-from seeact_offline.scoring.step_scores import StepRow
 from seeact_offline.scoring.waterfall import BY_EYE, CAUSES, NO_ROW, SUCCESS
 from seeact_offline.tables import methods
 from seeact_offline.tables.document import (

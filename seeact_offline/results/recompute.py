@@ -26,11 +26,12 @@ from seeact_offline.runs.folder import RunFolder, read_manifest, read_results
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
 from seeact_offline.scoring.also_right import read_also_right, with_also_right
+from seeact_offline.scoring.assembling import ScoringInput, ScoringOutput, assemble
 from seeact_offline.scoring.delta import delta, delta_tables
 from seeact_offline.scoring.human_causes import read_causes
 from seeact_offline.scoring.protocols import Protocol, find_protocol, recorded_protocol
 from seeact_offline.scoring.report import NO_PREDICTION, report
-from seeact_offline.scoring.results import IMPORT_NOTES, ScoringInput, ScoringOutput, assemble
+from seeact_offline.scoring.results import IMPORT_NOTES
 
 NOTES_OF_IMPORTS = Doors({"notes": "seeact_offline.importers:notes"})
 

@@ -25,8 +25,8 @@ from seeact_offline.runs.paid_folder import PaidFolder, paid_folder
 from seeact_offline.runs.reading_hints import reading_hint
 from seeact_offline.runs.run import Run
 from seeact_offline.runs.watch import Watch
+from seeact_offline.scoring.assembling import ScoringInput, assemble
 from seeact_offline.scoring.report import counted, report
-from seeact_offline.scoring.results import ScoringInput, assemble
 
 SWITCH_S = 0.0005
 """Seconds after which a thread that reads a page lets the loop of calls proceed. The loop gives Python's lock up at every

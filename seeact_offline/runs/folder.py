@@ -26,8 +26,7 @@ from seeact_offline.files.redaction import redact, redact_values
 from seeact_offline.files.whole import Journal, replace_text
 from seeact_offline.records import Call, CallRecord, InputError, KeyedRow, Prediction, Reply, StepKey, Truth
 from seeact_offline.scoring.report import how_it_was_run
-from seeact_offline.scoring.results import Results
-from seeact_offline.scoring.step_scores import StepRow
+from seeact_offline.scoring.results import Results, StepRow
 
 FLAGGED = "flagged.jsonl"
 LOCK = ".lock"

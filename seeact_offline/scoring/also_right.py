@@ -22,9 +22,9 @@ import numpy as np
 from seeact_offline.files.formats import check_other_answer
 from seeact_offline.files.named import read_rows
 from seeact_offline.records import InputError, OtherAnswer, Prediction, StepKey, Truth
-from seeact_offline.scoring.figure_entries import SecondFigure, figure_entries
 from seeact_offline.scoring.labelled_predictions import LabelledPredictions
 from seeact_offline.scoring.metrics import METRICS
+from seeact_offline.scoring.results import SecondFigure, figure_entries
 from seeact_offline.scoring.rules import Protocol
 
 _NotEmpty = Annotated[str, msgspec.Meta(min_length=1)]

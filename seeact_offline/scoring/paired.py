@@ -24,7 +24,7 @@ from seeact_offline.scoring.inference import Gap
 from seeact_offline.scoring.metrics import STEP_FIELDS
 from seeact_offline.scoring.noise import DifferenceNoise, difference_noise, figure_noise
 from seeact_offline.scoring.overlap import FEWEST_RUNS, overlap
-from seeact_offline.scoring.step_scores import StepRow
+from seeact_offline.scoring.results import StepRow
 
 _COMMIT = re.compile("@([0-9a-f]{40})$")
 """Ends the name of a data set of the hub."""
@@ -160,7 +160,7 @@ def compare_runs(
 
     `detect`: points. Raises InputError for fewer than two runs, other protocols, other steps, or no step in common.
 
-    >>> from seeact_offline.scoring.step_scores import TargetEntry
+    >>> from seeact_offline.scoring.results import TargetEntry
     >>> def run(name, successes):
     ...     rows = [
     ...         StepRow(f"task {n}", "step", "success", 1.0, TargetEntry("CLICK"), element=1.0, success=success)

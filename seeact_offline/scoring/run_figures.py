@@ -12,12 +12,10 @@ from typing import Any
 
 from seeact_offline.records import InputError, Metric, StepKey, Usage
 from seeact_offline.scoring import aggregate, inference
-from seeact_offline.scoring.figure_entries import ResultsFigure
 from seeact_offline.scoring.metrics import METRICS, STEP_FIELDS, recall_at_k
 from seeact_offline.scoring.paired import UNKNOWN
 from seeact_offline.scoring.protocols import PROTOCOLS, Protocol, headline
-from seeact_offline.scoring.results import ELEMENT_RULES, Results
-from seeact_offline.scoring.step_scores import StepRow
+from seeact_offline.scoring.results import ELEMENT_RULES, Results, ResultsFigure, StepRow
 from seeact_offline.scoring.waterfall import LEFT_OUT, NOT_RUN, is_unreadable
 
 AVERAGED: Mapping[str, str] = {**STEP_FIELDS, "ceiling": "reachable"}

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Any
 
-import msgspec
-
-from seeact_offline.records import KeyedRow, MergeRule, Prediction, StepScore, Summary, Truth
+from seeact_offline.records import MergeRule, Prediction, StepScore, Summary, Truth
 from seeact_offline.scoring import aggregate, metrics
 from seeact_offline.scoring.labelled_predictions import LabelledPredictions
 from seeact_offline.scoring.rules import Protocol, one_entry
@@ -84,54 +82,6 @@ def summarise(labelled: LabelledPredictions, protocol: Protocol, top_k: int | No
         values = [score.operation_f1 or 0.0 for score in counted]
         summary = replace(summary, operation_f1=protocol.averaging_of_f1(right).metric(values))
     return scores, replace(summary, waterfall=Counter(score.outcome for score in scores))
-
-
-Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
-
-
-class TargetEntry(msgspec.Struct, frozen=True, gc=False):
-    """The right answer in a line of `steps.jsonl`."""
-
-    op: str = ""
-    value: str = ""
-    element_ids: tuple[str, ...] = ()
-
-
-class AnswerEntry(msgspec.Struct, frozen=True, gc=False):
-    """The run's answer in a line of `steps.jsonl`."""
-
-    element_id: str | None = None
-    op: str = ""
-    value: str = ""
-
-
-class StepRow(KeyedRow, frozen=True, gc=False):
-    """A line of `steps.jsonl`, as `rows` writes it. The fields that reading needs not are left out."""
-
-    outcome: str
-    operation_f1: Share | None
-    target: TargetEntry
-    element: Share | None = None
-    success: Share | None = None
-    best_rank: int | None = None
-    website: str = ""
-    domain: str = ""
-    n_actions: int = 0
-    """0, here and below: not known, or none."""
-    n_before: int = 0
-    n_candidates: int = 0
-    task: str = ""
-    failure: str | None = None
-    person_cause: str | None = None
-    reachable: bool | None = None
-    predicted: AnswerEntry = AnswerEntry()
-    cost_usd: float | None = None
-    """None when a price is not known."""
-
-    @property
-    def truth(self) -> Truth:
-        """The fields of the truth that averages use."""
-        return Truth(*self.key, op=self.target.op, value="", positives=frozenset(), n_actions=self.n_actions)
 
 
 _OF_TRUTH = "split task index website domain n_actions n_before n_candidates".split()

@@ -24,9 +24,8 @@ from seeact_offline.runs.markings import Marking, paper_markings
 from seeact_offline.scoring.comparison import gap_interval, points
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import headline
-from seeact_offline.scoring.results import Results
+from seeact_offline.scoring.results import Results, StepRow
 from seeact_offline.scoring.run_figures import RECALL_AT, Figure, ablation_figures, ablation_usage, compared_figures
-from seeact_offline.scoring.step_scores import StepRow
 from seeact_offline.tables.document import (
     NO_FIGURE,
     ORIGIN,

@@ -29,7 +29,7 @@ from seeact_offline.runs.run import Run
 from seeact_offline.runs.strategy_opening import open_strategy
 from seeact_offline.scoring import aggregate, inference
 from seeact_offline.scoring.metrics import METRICS
-from seeact_offline.scoring.step_scores import StepRow
+from seeact_offline.scoring.results import StepRow
 from seeact_offline.scoring.waterfall import LEFT_OUT
 from seeact_offline.trajectories.dialogue_files import (
     NONE,

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
-import numpy as np
 
 from seeact_offline.dataset import Shard, Split, open_split
 from seeact_offline.dataset.rows import LIGHT_COLUMNS, RowPosition, read_step
@@ -35,10 +34,8 @@ from seeact_offline.records import (
 )
 from seeact_offline.runs.folder import RunFolder, read_call, read_prediction, read_steps, read_target, worded
 from seeact_offline.sample import DATA as SAMPLE
-from seeact_offline.scoring.labelled_predictions import LabelledPredictions
 from seeact_offline.scoring.protocols import PROTOCOLS, Protocol, find_protocol
-from seeact_offline.scoring.results import Results
-from seeact_offline.scoring.step_scores import StepRow, rows, score_steps
+from seeact_offline.scoring.results import Results, StepRow
 from seeact_offline.scoring.waterfall import LEFT_OUT
 
 if TYPE_CHECKING:
@@ -267,9 +264,7 @@ def _n_lines(path: Path) -> int:
     if not os.path.lexists(path):
         return -1
     with worded(str(path), "runs"), open_regular(path) as file:
-        pieces = iter(partial(file.read, COUNTED_AT_ONCE), b"")
-        # twice as fast as `piece.count`
-        return sum(int(np.count_nonzero(np.frombuffer(piece, np.uint8) == ord("\n"))) for piece in pieces)
+        return sum(piece.count(b"\n") for piece in iter(partial(file.read, COUNTED_AT_ONCE), b""))
 
 
 def _small(path: Path) -> bytes | None:
@@ -360,6 +355,9 @@ def _unfinished(
 def _score(
     run: RunSnapshot, keys: Sequence[StepKey], truths: Mapping[StepKey, Truth], protocol: Protocol
 ) -> Iterator[StepRow]:
+    from seeact_offline.scoring.labelled_predictions import LabelledPredictions
+    from seeact_offline.scoring.step_scores import rows, score_steps
+
     for start in range(0, len(keys), SCORED_AT_ONCE):
         some = keys[start : start + SCORED_AT_ONCE]
         predictions = [prediction for key in some if (prediction := run.prediction(key)) is not None]

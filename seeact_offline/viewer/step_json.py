@@ -34,7 +34,7 @@ from seeact_offline.records import (
 )
 from seeact_offline.results.reading_again import rebuild_questions
 from seeact_offline.runs.prepare import prepare
-from seeact_offline.scoring.step_scores import AnswerEntry, StepRow, TargetEntry
+from seeact_offline.scoring.results import AnswerEntry, StepRow, TargetEntry
 from seeact_offline.viewer.index import OUTCOMES
 from seeact_offline.viewer.run_data import RunEntry, reason_of
 from seeact_offline.viewer.site_files import StepFiles, image_name, picture_json, step_name

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from seeact_offline.records import Prediction, Truth, Usage
 from seeact_offline.runs.folder import Manifest, RunFolder
+from seeact_offline.scoring.assembling import price_of_batching, shuffle_spread
 from seeact_offline.scoring.protocols import PROTOCOLS
-from seeact_offline.scoring.results import price_of_batching, shuffle_spread
 
 TRUTHS = [Truth("t", f"s{i}", op="CLICK", value="", positives=frozenset({"1"})) for i in range(4)]
 

@@ -15,7 +15,7 @@ from seeact_offline.records import InputError, StepKey
 from seeact_offline.scoring import aggregate, inference
 from seeact_offline.scoring.comparison import Comparison
 from seeact_offline.scoring.paired import BREAKDOWNS, ScoredRun, compare_runs, pooled, split_variance
-from seeact_offline.scoring.step_scores import StepRow, TargetEntry
+from seeact_offline.scoring.results import StepRow, TargetEntry
 from tests.reference import paired
 
 CREDIT = st.sampled_from([0.0, 0.5, 1.0])

@@ -9,11 +9,11 @@ import pytest
 from msgspec import structs
 
 from seeact_offline.records import EMPTY_VALUE, Box, Prediction, Truth
+from seeact_offline.scoring.assembling import ScoringInput, assemble
 from seeact_offline.scoring.delta import delta
 from seeact_offline.scoring.labelled_predictions import LabelledPredictions
 from seeact_offline.scoring.protocols import PROTOCOLS, UGROUND
 from seeact_offline.scoring.report import report
-from seeact_offline.scoring.results import ScoringInput, assemble
 from seeact_offline.scoring.rules import rows_of_the_task
 from seeact_offline.scoring.step_scores import score_step, summarise
 from tests.examples import often

@@ -9,8 +9,8 @@ from msgspec import structs
 
 from seeact_offline.records import InputError, Operation, Prediction, Truth
 from seeact_offline.scoring import rules
+from seeact_offline.scoring.assembling import ScoringInput, assemble
 from seeact_offline.scoring.protocols import PROTOCOLS, SEEACT, Protocol, find_protocol
-from seeact_offline.scoring.results import ScoringInput, assemble
 from seeact_offline.scoring.step_scores import score_step
 
 TRUTHS = [Truth(f"t{i // 3}", f"s{i}", op="TYPE", value="York", positives=frozenset({"1"})) for i in range(4)]

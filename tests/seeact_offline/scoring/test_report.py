@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from seeact_offline.files.markdown import percent
 from seeact_offline.records import Box, Prediction, Reply, StepKey, Truth, Usage
 from seeact_offline.scoring import report as tables
+from seeact_offline.scoring.assembling import ScoringInput, assemble
 from seeact_offline.scoring.protocols import PROTOCOLS, find_protocol
-from seeact_offline.scoring.results import Results, ScoringInput, assemble
+from seeact_offline.scoring.results import Results
 from seeact_offline.tables.figures import draw_waterfall
 
 SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "report.md"

@@ -15,9 +15,9 @@ from msgspec import structs
 
 from seeact_offline.records import ROW_FAILURES, Box, Prediction, Reply, StepKey, StepScore, Truth
 from seeact_offline.scoring import waterfall as w
+from seeact_offline.scoring.assembling import ScoringInput, assemble
 from seeact_offline.scoring.averaging import Averages
 from seeact_offline.scoring.protocols import PROTOCOLS
-from seeact_offline.scoring.results import ScoringInput, assemble
 
 KEY = StepKey("task", "step")
 SETTINGS = {"split": "cross_task", "grounding": "choice", "model": "m", "top_k": 50, "seed": 0, "merge": None}

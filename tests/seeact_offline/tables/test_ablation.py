@@ -16,10 +16,10 @@ import pytest
 from seeact_offline.records import InputError, Prediction, Truth, Usage
 from seeact_offline.runs.folder import RunFolder
 from seeact_offline.runs.markings import Marking
+from seeact_offline.scoring.assembling import ScoringInput, assemble
 from seeact_offline.scoring.metrics import METRICS
 from seeact_offline.scoring.protocols import PROTOCOLS
 from seeact_offline.scoring.report import NOT_THE_PAPERS
-from seeact_offline.scoring.results import ScoringInput, assemble
 from seeact_offline.tables import TableDocument, build_table
 from seeact_offline.tables.ablation import ablation_table
 from seeact_offline.tables.document import ENDINGS, Form

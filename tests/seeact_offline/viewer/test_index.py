@@ -12,6 +12,7 @@ import pytest
 import seeact_offline as so
 from seeact_offline.files.whole import Journal
 from seeact_offline.runs.run import Run
+from seeact_offline.scoring import step_scores
 from seeact_offline.scoring.waterfall import CAUSES
 from seeact_offline.viewer import run_data
 from seeact_offline.viewer.site import Site
@@ -200,9 +201,9 @@ def test_only_new_lines_of_a_running_run_are_scored(
         (run / "new").write_text("".join(lines))
         (run / "new").replace(run / "predictions.jsonl")
     asked: list[int] = []
-    score = run_data.score_steps
+    score = step_scores.score_steps
     monkeypatch.setattr(
-        run_data, "score_steps", lambda some, *rest: (asked.append(len(some.predictions)), score(some, *rest))[1]
+        step_scores, "score_steps", lambda some, *rest: (asked.append(len(some.predictions)), score(some, *rest))[1]
     )
     again = run_data.read_run(run, before)
     assert sum(asked) == n_scored
