@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seeact_offline.files.known_files import EPISODES, FOLDER_LISTS, LINES, VERDICTS
+from seeact_offline.records import InputError
 
 PARTS = f"trajectories/*/{LINES}"
 """The finished episodes of a run of `browse` that is not finished."""
@@ -70,10 +71,14 @@ def _known_folders(path: Path, depth: int) -> Iterator[tuple[Path, bool]]:
             yield from _known_folders(child, depth - 1)
 
 
-def _holds_trajectories(path: Path) -> bool:
-    from seeact_offline.viewer.whole_tasks import holds_trajectories
+def _holds_trajectories(folder: Path) -> bool:
+    """Tells whether a folder, which is no run over recorded steps, holds trajectories of a known format."""
+    from seeact_offline.trajectories import open_trajectories
 
-    return holds_trajectories(path)
+    try:
+        return any(True for _ in open_trajectories(folder))
+    except InputError:
+        return False
 
 
 def _natural(path: Path) -> list[str | int]:

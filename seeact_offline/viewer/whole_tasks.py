@@ -145,16 +145,6 @@ def is_judged(folder: Path) -> bool:
     return (folder / VERDICTS).is_file()
 
 
-def holds_trajectories(folder: Path) -> bool:
-    """Tells whether a folder, which is no run over recorded steps, holds trajectories of a known format."""
-    if any(folder.glob(PARTS)):
-        return True
-    try:
-        return any(True for _ in open_trajectories(folder))
-    except InputError:
-        return False
-
-
 def read_whole_tasks(folders: Sequence[Path]) -> WholeTasks:
     """Reads folders of trajectories and of `judge`; verdicts on the same trajectories stand together.
 
